@@ -112,7 +112,7 @@ $(BIN)/pip: | $(BIN)/python
 # A package that an earlier try was cut off in has no RECORD: pip is to install it, not to take it for whole. The last line is
 # for `import btflow` where a clone called btflow lies in the working directory: pip's way alone finds an empty package there.
 define install
-@echo 'btflow: installs the packages that it needs in $(VENV), once: $(2) MB to download, a minute or two.'
+@echo 'btflow: installs the packages that it needs in $(VENV), once: $(2) MB to download, a few minutes.'
 @find $(VENV)/lib -name '*.dist-info' -prune ! -exec test -e '{}/RECORD' \; -exec rm -r '{}' +
 $(BIN)/python -m pip install --constraint $(PINS) --editable '$(1)'
 @for packages in $(VENV)/lib/python3*/site-packages; do pwd > $$packages/btflow-sources.pth; done
@@ -121,17 +121,17 @@ endef
 # The stamps say what is installed: .run the package, .notebook its notebooks and explorer, .docs what builds its site,
 # .dev all of it and the development tools.
 $(VENV)/.run: $(PACKAGING) | $(BIN)/pip
-	$(call install,.,1)
+	$(call install,.,160)
 	touch $@
 
 $(VENV)/.notebook: $(PACKAGING) | $(BIN)/pip
-	$(call install,.[notebook],1)
+	$(call install,.[notebook],210)
 	touch $@ $(VENV)/.run
 
 $(VENV)/.docs: $(PACKAGING) | $(BIN)/pip
-	$(call install,.[docs],1)
+	$(call install,.[docs],230)
 	touch $@ $(VENV)/.run
 
 $(VENV)/.dev: $(PACKAGING) | $(BIN)/pip
-	$(call install,.[dev],1)
+	$(call install,.[dev],350)
 	touch $@ $(VENV)/.run $(VENV)/.docs $(VENV)/.notebook

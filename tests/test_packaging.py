@@ -6,8 +6,10 @@ import configparser
 import gzip
 import hashlib
 import importlib
+import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tomllib
@@ -15,6 +17,7 @@ import zipfile
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, version
 from pathlib import Path
 
+import docs_pages
 import pytest
 from packaging.specifiers import SpecifierSet
 
@@ -76,14 +79,86 @@ def test_the_wheel_holds_all_that_the_program_needs(tmp_path: Path) -> None:
     assert {"btflow/notebooks/01_first_swarm.ipynb", "btflow/explore/page/page.js", "btflow/py.typed"} <= found
 
 
-def test_what_is_shipped_of_others_is_what_they_published() -> None:
-    """As lib/README.md says: the sums of the files in the npm package."""
-    folder = ROOT / "btflow" / "explore" / "page" / "lib"
+@pytest.mark.parametrize(
+    "folder", [ROOT / "btflow/explore/page/lib", ROOT / "requirements"], ids=lambda path: path.name
+)
+def test_what_is_shipped_of_others_is_what_they_published(folder: Path) -> None:
+    """As the README.md beside it says: the sums of the files in the npm package, and of pip's wheel."""
     said = dict(re.findall(r"^\| `([^`]+)` .*`([0-9a-f]{64})` \|$", (folder / "README.md").read_text(), re.M))
-    assert said.keys() == {path.name for path in folder.iterdir()} - {"README.md"}
+    assert said.keys() == {path.name for path in folder.iterdir()} - {"README.md", "constraints.txt"}
     for name, digest in said.items():
         data = (folder / name).read_bytes()
         assert hashlib.sha256(gzip.decompress(data) if name.endswith(".gz") else data).hexdigest() == digest
+
+
+PAGES = [ROOT / "README.md", *(ROOT / "docs" / name for name in ("teachers.md", "explorer.md", "tutorial.md"))]
+
+
+def test_all_pages_begin_with_the_same_two_commands() -> None:
+    found = {page.name: next(b for b in docs_pages.blocks(page, "sh") if "make " in b) for page in PAGES}
+    assert len(set(found.values())) == 1
+    assert found["README.md"].count("\n") == 2
+    others = {page.name for page in docs_pages.PAGES if re.search(r"pip install (?!-e )|-m venv", page.read_text())}
+    assert others == set()
+
+
+EMPTY = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("before", "says"),
+    [
+        ("true", ""),
+        ("mkdir -p .venv/bin; ln -s /nowhere .venv/bin/python; touch .venv/.run", ""),  # the system's Python is gone
+        ("python3 -m venv --without-pip .venv; rm .venv/bin/activate", ""),  # as Debian's leaves it without ensurepip
+        ("echo exit 1 > python3; chmod +x python3", ""),  # too old: another one is found
+        (
+            "for n in '' .11 .12 .13 .14; do echo exit 1 > python3$n; chmod +x python3$n; done",
+            "btflow needs Python 3.11 to",
+        ),
+    ],
+)
+def test_the_environment_is_made_whatever_lies_there(tmp_path: Path, before: str, says: str) -> None:
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    shutil.copytree(ROOT / "requirements", tmp_path / "requirements")
+    shell = {"cwd": tmp_path, "capture_output": True, "text": True, "check": False}
+    asked = (
+        f"{before}\nPATH=$PWD:$PATH make .venv/bin/pip && test ! -e .venv/.run && . .venv/bin/activate && pip --version"
+    )
+    done = subprocess.run(["sh", "-c", asked], env=EMPTY | {"HOME": str(tmp_path)}, **shell)  # type: ignore[call-overload]
+    assert done.returncode == (2 if says else 0), done.stderr
+    assert (says or f"{tmp_path}/.venv/") in done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_the_two_commands_work_in_an_empty_environment(tmp_path: Path) -> None:
+    """What pip is told of where packages come from is kept: as `make` itself, this test needs them."""
+    clone = tmp_path / "btflow"
+    subprocess.run(["git", "clone", "--quiet", "--depth", "1", ROOT.as_uri(), str(clone)], check=True)
+    kept = {name: value for name, value in os.environ.items() if name.startswith("PIP_") or name.endswith("_proxy")}
+    empty = EMPTY | kept | {"HOME": str(tmp_path)}
+    first, second = docs_pages.blocks(ROOT / "README.md", "sh")[0].splitlines()
+    with subprocess.Popen(
+        ["sh", "-c", first], cwd=clone, env=empty, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        start_new_session=True,
+    ) as making:  # fmt: skip
+        try:
+            assert making.stdout is not None
+            said = ""
+            for line in making.stdout:
+                said += line
+                if "http://127.0.0.1" in line:
+                    break
+            else:
+                pytest.fail(said)
+        finally:
+            os.killpg(making.pid, signal.SIGINT)
+    after = "\nbtflow list\npython -c 'import btflow; print(btflow.load(\"rao2010\").name)'"
+    for folder in (clone, tmp_path):  # in the second `btflow` is a folder without a package
+        asked = ["sh", "-c", f"cd {clone}\n{second}\ncd {folder}{after}"]
+        done = subprocess.run(asked, env=empty, capture_output=True, text=True, check=True)
+        assert done.stdout.splitlines()[-1] == "rao2010"
 
 
 def test_every_dependency_is_pinned() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import types
@@ -89,7 +90,11 @@ BAD_INPUTS: list[tuple[tuple[str, ...], str]] = [
         ("run", ""),
         "model = '': is not a name in models/swarms nor the path of a .toml file; allowed: flashcrowd",
     ),
-    (("run",), "model"),
+    (("run",), "Missing argument 'model'. Such as: btflow run rao2010; btflow list has the models."),
+    (("sweep",), "Such as: btflow sweep rao2010 --vary"),
+    (("export", "r.zarr"), "Such as: btflow export r.zarr r.csv"),
+    (("completion",), 'Such as: eval "$(btflow completion bash)"'),
+    (("completion", "tcsh"), "SHELL = 'tcsh': is not a shell with completion; allowed: bash, zsh, fish"),
     (("list", "nosuchmodel"), "rao2010"),
     (("nosuchcommand",), "nosuchcommand"),
 ]
@@ -330,6 +335,61 @@ def test_interrupt_exits_with_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> 
     code, out, err = run("run", "rao2010")
     assert (code, out) == (130, "")
     assert err.strip() == "btflow: interrupted"
+
+
+@pytest.mark.slow
+def test_list_describes_every_name_that_it_prints(run: Run) -> None:
+    for more in ((), ("rao2010", "--fields"), ("testa2011", "--fields")):
+        shown = run("list", *more)[1]
+        pattern = r"name in \w+ +- +(\S+)$" if more else r"^  (\S+)  +\S"
+        found = set(re.findall(pattern, shown, re.MULTILINE)) - {"-", "{"}
+        assert len(found) > (3 if more else 60)
+        for name in found:
+            code, out, err = run("list", name)
+            assert (code, err) == (0, ""), name
+            assert f"{name}: " in out, name
+
+
+COMPLETED = [
+    ("run ra", {"rao2010"}),
+    ("link b", {"bufferbloat"}),
+    ("sweep bufferb", {"bufferbloat"}),
+    ("list adsl-", {"adsl-128k", "adsl-bloated"}),
+    ("run rao2010 --repl", {"--replicas"}),
+    ("run rao2010 --set file_s", {"file_size="}),
+    ("sweep --seed 1 geni --vary transp", {"transport="}),
+    ("link --flow led", {"ledbat", "ledbat-25", "ledbat-linux", "ledbatpp"}),
+    ("run rao2010 --fidelity fl", {"flow"}),
+    ("run nosuch.toml --set x", set()),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete(run: Run, shell: str) -> None:
+    script = run("completion", shell)[1]
+    protocol = "bash" if shell == "bash" else "fish"  # zsh asks for the form of fish, with meanings
+    assert f"_BTFLOW_COMPLETE=complete_{protocol}" in script
+    for typed, wanted in COMPLETED:
+        words = ["btflow", *typed.split()]
+        asked = {"COMP_WORDS": "\n".join(words), "COMP_CWORD": str(len(words) - 1)}
+        if protocol == "fish":
+            asked = {"_TYPER_COMPLETE_ARGS": " ".join(words), "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+        environment = os.environ | asked | {"_BTFLOW_COMPLETE": f"complete_{protocol}"}
+        program = [sys.executable, "-m", "btflow"]
+        done = subprocess.run(program, env=environment, capture_output=True, text=True, check=False)
+        assert {line.partition("\t")[0] for line in done.stdout.splitlines()} - {""} == wanted, typed
+    if at := shutil.which(shell):
+        line, answer = {
+            "bash": ('COMP_WORDS=(btflow run ra); COMP_CWORD=2; _btflow btflow; echo "$COMPREPLY"', "rao2010"),
+            "zsh": ("print $_comps[btflow]", "_btflow"),  # outside its editor it completes nothing
+            "fish": ('complete -C "btflow run ra"', "rao2010"),
+        }[shell]
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        done = subprocess.run(
+            [at, "-c", f"{script}\n{line}"], env={"PATH": path}, capture_output=True, text=True, check=False
+        )
+        assert (done.stdout.strip(), done.stderr) == (answer, "")
 
 
 def test_list(run: Run) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import doctest
+import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -67,6 +69,80 @@ def ran(command: str, run: Run) -> tuple[int, str]:
 def stripped(text: str) -> str:
     """Return lines without what is at their ends."""
     return "".join(f"{line.rstrip()}\n" for line in text.strip("\n").splitlines())
+
+
+SMALL = ("--set", "leechers=4", "--set", "file_size=1 MB")
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_readme_are_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Swarms are smaller, so that this takes seconds."""
+    monkeypatch.chdir(tmp_path)
+    run = runner(monkeypatch, capsys)
+    lines = [line for block in docs_pages.blocks(ROOT / "README.md", "sh") for line in block.splitlines()]
+    asked = [words[1:] for line in lines if (words := docs_pages.arguments(line))[:1] == ["btflow"]]
+    assert {words[0] for words in asked} == {"list", "run", "link", "sweep"}
+    for words in asked:
+        code, out, err = run(
+            *words, *(SMALL if words[1:2] in (["rao2010"], ["flashcrowd"]) and words[0] != "list" else ())
+        )
+        assert code == 0, err
+        assert out
+
+
+@pytest.mark.slow
+def test_the_example_of_the_readme_runs_in_the_folder_of_the_sources() -> None:
+    (example,) = docs_pages.blocks(ROOT / "README.md", "python")
+    quiet = "import plotly.graph_objects\nplotly.graph_objects.Figure.show = lambda self: print(len(self.data))\n"
+    done = subprocess.run(
+        [sys.executable, "-c", quiet + example], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, len(done.stdout.split())) == (0, 2), done.stderr
+
+
+RECORDED = "tests/lines/recorded/packets-"
+JSON = {
+    "`btflow run --json`": "run flashcrowd --set leechers=4 --set file_size=100kB",
+    "`btflow link --json`": "link --flow cubic --flow cubic,size=9kB --voip g711 --probe 9B@1s --duration 3s --rtt 9ms",
+    "`btflow sweep --json`": "sweep rao2010 --set leechers=4 --set file_size=1MB --vary rtt=0s,1s --fidelity flow "
+    "--check 2 --out {0}/s.zarr",
+    "`btflow calibrate --json` of a line": f"calibrate {RECORDED}up.json.gz {RECORDED}down.json.gz",
+    "`btflow calibrate --json` of paths": "calibrate {0}/paths.csv --out {0}/paths.toml",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("title", JSON)
+def test_keys_of_json_are_those_of_the_page(
+    title: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    rows = "".join(f"{a},{b},{20 + a + b},0.01\n" for a in range(9) for b in range(a))
+    (tmp_path / "paths.csv").write_text(f"src,dst,rtt_ms,loss\n{rows}")
+    code, out, _ = runner(monkeypatch, capsys)(*JSON[title].format(tmp_path).split(), "--json")
+    found = json.loads(out)
+    assert (code, found["format"]) == (0, 1)
+    keys = {("format",)} | docs_pages.keys(ROOT / "docs" / "output.md", title)
+    known = {path: {key for key in keys if same(path, key)} for path in leaves(found)}
+    assert [path for path, of in known.items() if not of] == []
+    assert keys - set.union(*known.values()) <= {("experiments",)}  # of links, in place of swarms
+
+
+def leaves(node: object) -> Iterator[tuple[str, ...]]:
+    """Give the path of each value of a JSON object; an entry of a list is `[]`."""
+    entries = node if isinstance(node, list) else ()
+    inner = list(node.items()) if isinstance(node, dict) else [("[]", v) for v in entries if isinstance(v, dict)]
+    for name, value in inner:
+        yield from ((name, *path) for path in leaves(value))
+    if not inner:
+        yield ()
+
+
+def same(path: tuple[str, ...], key: tuple[str, ...]) -> bool:
+    """Return whether a value is at a key of the page; one that is null or empty may be the table around the key."""
+    return len(path) <= len(key) and all(b in (a, "*") for a, b in zip(path, key, strict=False))
 
 
 CONSTANTS = [(page.name, *found) for page in PAGES for found in docs_pages.constants(page)]

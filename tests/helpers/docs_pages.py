@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Iterator
 from functools import cache, reduce
 from importlib import import_module
+from itertools import product
 from operator import getitem
 from pathlib import Path
 
@@ -33,6 +34,14 @@ def commands(block: str) -> Iterator[tuple[str, str]]:
         text = part.replace("\\\n", " ")
         command, _, output = text.partition("\n")
         yield command, output
+
+
+def keys(page: Path, title: str) -> set[tuple[str, ...]]:
+    """Return the keys in the first column of the table below a heading: `a[].{b,c}` is a, [], b and a, [], c."""
+    table = page.read_text(encoding="utf-8").partition(f"### {title}\n")[2].partition("\n#")[0]
+    cells = re.findall(r"`([^`]+)`", "".join(re.findall(r"^\| (`.*?`) \|", table, re.MULTILINE)))
+    parts = [[part.strip("{}").split(",") for part in cell.replace("[]", ".[]").split(".")] for cell in cells]
+    return {key for words in parts for key in product(*words)}
 
 
 def arguments(command: str) -> list[str]:
