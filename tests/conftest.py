@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 from left_out import LeftOut
 from lesson_time import LessonTime
+from program import Run, runner
 
 from btflow import load, simulate, simulate_link
 from btflow.swarm.scenario import Scenario
@@ -33,6 +35,13 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 def rao2010() -> Scenario:
     """Return the 2010 cluster experiment with its defaults."""
     return load("rao2010")
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+    """Return a function that runs the command line in this process, in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    return runner(monkeypatch, capsys)
 
 
 @pytest.fixture(scope="session")

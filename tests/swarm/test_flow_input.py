@@ -9,7 +9,7 @@ from typing import Any
 import flow_made as made
 import pytest
 import xarray as xr
-from program import Run, runner
+from program import Run
 
 import btflow
 from btflow import InputError, ScenarioError, load, memory, plots, simulate
@@ -18,11 +18,6 @@ from btflow.swarm.flow_limits import check_flow
 from btflow.swarm.report import summary
 
 SMALL = ("--set", "leechers=4", "--set", "file_size=300 kB")
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    return runner(monkeypatch, capsys)
 
 
 @pytest.fixture(scope="module")
