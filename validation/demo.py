@@ -10,6 +10,7 @@ import typer
 
 from validation import reference
 from validation.cases import MODEL, Case
+from validation.command import application, run_app
 from validation.experiments import LIMITS
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 WIDTHS = (14, 10, 22, 8)
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = application()
 
 
 @app.command()
@@ -95,6 +96,4 @@ def means(results: dict[int, xr.Dataset]) -> go.Figure:
 
 
 if __name__ == "__main__":
-    from validation.command import run_app
-
     sys.exit(run_app(app, "demo"))

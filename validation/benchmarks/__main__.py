@@ -13,13 +13,13 @@ from btflow.benchmarks.command import Step, show, steps
 from btflow.benchmarks.machine import machine
 from btflow.benchmarks.table import Section, as_markdown
 
-from validation.command import run_app
+from validation.command import application, run_app
 from validation.markdown import Report
 
 SUMMARY = Path(__file__).parent.parent / "benchmarks.md"
 QUESTION = "What does a swarm, a sweep or a link cost, and is that as little as was to be reached?"
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = application()
 
 
 @app.command()

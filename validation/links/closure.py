@@ -29,7 +29,7 @@ from btflow.link.program import compile_link
 from btflow.link.results import whole_quantiles
 from btflow.link.run import run_link
 from btflow.link.state import LinkProgram
-from validation.command import run_app
+from validation.command import application, run_app
 from validation.links.patterns import KINDS, WINDOW, Pattern, draw
 from validation.markdown import Report
 
@@ -44,7 +44,7 @@ QUANTILES = (0.5, 0.9, 0.99)
 WORST = 10
 
 Floats = NDArray[np.float64]
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = application()
 
 
 class Seen(NamedTuple):

@@ -15,7 +15,7 @@ from btflow.link.options import scenario_from
 from btflow.link.program import compile_link
 from btflow.link.results import measured
 from btflow.link.run import run_link
-from validation.command import run_app
+from validation.command import application, run_app
 from validation.markdown import Report
 
 OUT = Path(__file__).parents[1] / "links_fluid.md"
@@ -56,7 +56,7 @@ TOGETHER: Mapping[str, Mapping[str, Any]] = {
     },
 }
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = application()
 
 
 class Row(NamedTuple):
