@@ -25,8 +25,8 @@ from validation.fidelity.links.verdicts import IN_FULL
 from validation.fidelity.verdicts import UNKNOWN
 from validation.links import report as links
 from validation.markdown import Report
+from validation.markdown import table as markdown
 from validation.part import Part, Row
-from validation.report import markdown
 from validation.swarms import report as swarms
 
 FOLDER = Path(__file__).parent

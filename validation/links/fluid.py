@@ -15,6 +15,7 @@ from btflow.link.options import scenario_from
 from btflow.link.program import compile_link
 from btflow.link.results import measured
 from btflow.link.run import run_link
+from validation import markdown
 from validation.command import application, run_app
 from validation.markdown import Report
 
@@ -104,10 +105,9 @@ def compare(label: str, seeds: int, **options: Any) -> Row:
 
 
 def table(first: str, rows: Sequence[Row]) -> list[str]:
-    """Return a table of markdown."""
+    """Return a table with a row for each experiment."""
     heads = [first, "goodput, packets [kbit/s]", "flow", "", "queue, packets [ms]", "flow", "drops, packets", "flow"]
-    lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *(row.cells() for row in rows)]
-    return [f"| {' | '.join(line)} |" for line in lines]
+    return markdown.table(heads, (row.cells() for row in rows), numbers=True)
 
 
 @app.command()
