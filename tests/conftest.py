@@ -12,6 +12,7 @@ from hypothesis import settings
 from left_out import LeftOut
 from lesson_time import LessonTime
 from program import Run, runner
+from scenario_made import Edit, editor
 
 from btflow import load, simulate, simulate_link
 from btflow.swarm.scenario import Scenario
@@ -42,6 +43,12 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
     """Return a function that runs the command line in this process, in a folder of its own."""
     monkeypatch.chdir(tmp_path)
     return runner(monkeypatch, capsys)
+
+
+@pytest.fixture
+def edit(tmp_path: Path) -> Edit:
+    """Return a function that writes the 2010 model with one text replaced, and gives its path."""
+    return editor(tmp_path)
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import pickle
 import tomllib
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,17 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from scenario_made import RAO2010, Edit, editor
+from scenario_made import RAO2010, Edit
 
 from btflow import InputError, Scenario, ScenarioError, UnitError, load, load_link, simulate
 from btflow.config.catalog import parse
-
-
-@pytest.fixture
-def edit(tmp_path: Path) -> Edit:
-    """Return a function that writes the 2010 model with one text replaced, and gives its path."""
-    return editor(tmp_path)
-
 
 SETTINGS: dict[str, object] = {
     "upload_limit": "50 kB/s",
@@ -134,46 +126,6 @@ def test_give_up_time_leaves_room_for_any_swarm(rao2010: Scenario, edit: Edit) -
     assert farthest.give_up_time == 400 + rao2010.give_up_time
     given_up = load(edit('byte_prefix = "binary"', 'byte_prefix = "binary"\nhorizon = "2 h"'))
     assert given_up.give_up_time == 7200
-
-
-REFUSED = [
-    ({"nosuch": 1}, "nosuch", "not a parameter"),
-    ({"uploadlimit": "1 kB/s"}, "uploadlimit", "did you mean upload_limit"),
-    ({"upload_limit": "20"}, "upload_limit", "no unit"),
-    ({"upload_limit": 20}, "upload_limit", "no unit"),
-    ({"upload_limit": "0 kB/s"}, "upload_limit", "from 1 B/s to 10 GB/s"),
-    ({"upload_limit": "1 TB/s"}, "upload_limit", "out of range"),
-    ({"seed_upload_limit": "0 kB/s"}, "seed_upload_limit", "out of range"),
-    ({"rtt": "61 s"}, "rtt", "out of range"),
-    ({"rtt": "nan ms"}, "rtt", "finite"),
-    ({"loss": "50%"}, "loss", "from 0% to 40%"),
-    ({"loss": 5}, "loss", "out of range"),
-    ({"tso": "maybe"}, "tso", "neither"),
-    ({"leechers": 0}, "leechers", "1 to 1000000"),
-    ({"leechers": -5}, "leechers", "negative"),
-    ({"leechers": 1_000_001}, "leechers", "out of range"),
-    ({"file_size": "0 MB"}, "file_size", "out of range"),
-    ({"file_size": "100 GB"}, "file_size", "at most 65535 pieces"),
-    ({"piece_size": "17 KiB"}, "piece_size", "1 to 64 blocks"),
-    ({"piece_size": "8 KiB"}, "piece_size", "1 to 64 blocks"),
-    ({"piece_size": "2 MiB"}, "piece_size", "1 to 64 blocks"),
-    ({"initial_window": 0}, "initial_window", "out of range"),
-    ({"leecher_as": "AS1"}, "seed_as", "while class leechers has a location"),
-    ({"seed_as": "AS1"}, "leecher_as", "while class seed has a location"),
-    ({"leecher_as": "AS9", "seed_as": "AS1"}, "leecher_as", "AS1, AS2, AS3, AS4, AS5, or none"),
-    ({"leecher_as": "AS1,AS1", "seed_as": "AS1"}, "leecher_as", "twice"),
-]
-
-
-@pytest.mark.parametrize(("settings", "field", "text"), REFUSED)
-def test_refused_settings_name_the_parameter(
-    rao2010: Scenario, settings: dict[str, object], field: str, text: str
-) -> None:
-    with pytest.raises(InputError) as caught:
-        rao2010.set(**settings)
-    assert caught.value.field == field
-    assert len(caught.value.problems) == 1
-    assert text in str(caught.value)
 
 
 def test_every_problem_is_reported_at_once(rao2010: Scenario) -> None:
