@@ -12,12 +12,14 @@ import pytest
 from link_made import trial
 from program import Run
 from scenario_made import Edit, of_clients
+from sweep_links_made import short
 
 import btflow
-from btflow import InputError, load, load_link, motion, simulate_link
+from btflow import InputError, load, load_link, motion, simulate_link, sweep
 from btflow.config.catalog import names, parse
 from btflow.explore.limits import check_link, check_swarm
 from btflow.link.options import scenario_from
+from btflow.sweeps import api
 
 TABLE = tomllib.loads(Path(__file__).with_name("refused.toml").read_text(encoding="utf-8"))
 
@@ -137,3 +139,18 @@ def test_what_cannot_be_recorded_is_said(
     with pytest.raises(InputError) as caught:
         motion.record(opened(model).set(**values), **options)
     assert str(caught.value).startswith(said)
+
+
+@pytest.mark.parametrize(("vary", "more", "text"), TABLE["swept_links"])
+def test_what_cannot_be_varied_of_links_is_said_before_any_work(
+    vary: dict[str | tuple[str, ...], object],
+    more: dict[str, Any],
+    text: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(api, "execute", lambda *_, **__: pytest.fail("it was run"))
+    with pytest.raises(InputError) as caught:
+        sweep(short(), vary, out=tmp_path / "a.zarr", progress=False, **more)
+    assert text in str(caught.value)
+    assert not list(tmp_path.iterdir())

@@ -59,30 +59,6 @@ def test_a_buffer_is_read_back(buffer: Buffer) -> None:
     assert parse_quantity(format_quantity(buffer, "buffer"), "buffer") == buffer
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        (100, "is not a text"),
-        ("100", "has no unit"),
-        ("", "does not start with a number"),
-        ("many packets", "does not start with a number"),
-        ("0 packets", "out of range"),
-        ("1.5 packets", "not a whole number"),
-        ("-1 packets", "negative"),
-        ("10 apples", "unknown unit 'apples'"),
-        ("2 Mbit/s", "unknown unit"),
-        ("0 BDP", "out of range"),
-        ("1e9 ms", "out of range"),
-        ("nan packets", "does not start with a number"),
-    ],
-)
-def test_refused_buffers(text: object, reason: str) -> None:
-    with pytest.raises(InputError, match=reason) as error:
-        build(access__home__uplink__buffer=text)
-    assert error.value.field == "access.home.uplink.buffer"
-    assert error.value.allowed
-
-
 def test_an_unlimited_link_has_no_queue() -> None:
     scenario = build(access__home__downlink={"rate": "unlimited"})
     assert list(scenario.queues) == ["home.uplink"]
@@ -160,23 +136,6 @@ def test_a_loop_of_bases_ends(tmp_path: Any) -> None:
     path.write_text(f'base = "{path}"\nname = "loop"\n')
     with pytest.raises(InputError, match="perhaps of itself"):
         build(flows__upload__cc=str(path))
-
-
-PARAMETERS: list[tuple[dict[str, Any], str]] = [
-    ({"kind": "choice", "values": {"a": ["cubic"]}, "sets": ["flows.upload.cc", "paths.rtt"]}, "parameters.p.values.a"),
-    ({"kind": "time", "values": {"a": "cubic"}, "sets": ["paths.rtt"]}, "parameters.p.values"),
-    ({"kind": "choice", "values": {"a": "newreno"}, "sets": ["flows.upload.cc"]}, "flows.upload.cc"),
-    ({"kind": "choice", "values": {"a": "cubic", "b": "nosuch"}, "sets": ["flows.upload.cc"]}, "parameters.p"),
-    ({"kind": "choice", "values": {"a": "1"}, "sets": ["flows.upload.count"]}, "flows.upload.count"),
-    ({"kind": "buffer", "sets": ["access.home.downlink.buffer"]}, "access.home.downlink.buffer"),
-]
-
-
-@pytest.mark.parametrize(("body", "field"), PARAMETERS)
-def test_wrong_parameters_of_a_file(body: dict[str, Any], field: str) -> None:
-    with pytest.raises(InputError) as error:
-        build(parameters={"p": {"meaning": "x", **body}})
-    assert error.value.field.startswith(field)
 
 
 def test_options_make_the_users_link() -> None:

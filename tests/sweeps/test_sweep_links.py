@@ -6,7 +6,6 @@ import csv
 import json
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -74,35 +73,6 @@ def test_the_memory_of_an_experiment_is_known_before_it_is_made(model: str) -> N
     state = build(program, 0)
     own = {"rules", "rng"}
     assert state_bytes(program) == sum(a.nbytes for name, a in state._asdict().items() if name not in own)
-
-
-@pytest.mark.parametrize(
-    ("vary", "said", "text"),
-    [
-        ({"bufer": ["5 packets"]}, {}, "did you mean buffer"),
-        ({"flows.hihg.cc": ["cubic"]}, {}, "did you mean high"),
-        ({"flows.0.cc": ["cubic"]}, {}, "flows has no '0'"),
-        ({"rtt": ["5 kB"]}, {}, "rtt = '5 kB'"),
-        ({"rtt": [5]}, {}, "rtt = 5"),
-        ({"flows.high.cc": ["cubik"]}, {}, "cubic"),
-        ({"high": "lin(0, 5000, 3)"}, {}, "5000"),
-        ({"low_cc": "lin(1, 2, 3)"}, {}, "range of numbers"),
-        ({"goodput": [1]}, {}, "goodput"),
-        ({"sample": ["5 ms"]}, {}, "vary = 'sample': cannot be varied"),
-        ({"rtt": ["5 ms"]}, {"keep": ["peers"]}, "is of swarms: link experiments do not have it"),
-        ({"rtt": ["5 ms"]}, {"keep": "series"}, "is of swarms: link experiments do not have it"),
-        ({"rtt": ["5 ms"]}, {"keep": "flows"}, "cannot be kept"),
-        ({}, {}, "nothing is varied"),
-    ],
-)
-def test_what_is_wrong_is_said_before_any_work(
-    vary: Vary, said: dict[str, Any], text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(api, "execute", lambda *_, **__: pytest.fail("it was run"))
-    with pytest.raises(InputError) as error:
-        sweep(short(), vary, out=tmp_path / "a.zarr", progress=False, **said)
-    assert text in str(error.value)
-    assert not list(tmp_path.iterdir())
 
 
 def test_a_parameter_that_has_the_name_of_a_figure_cannot_be_varied(tmp_path: Path) -> None:

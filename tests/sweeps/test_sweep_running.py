@@ -215,29 +215,6 @@ def test_threads_and_processes_are_chosen_by_what_is_done_sooner(monkeypatch: py
     assert executor.sooner(long.job, long.task(0, 1).points[0], 10**6, 64) == "threads"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        ({"seed": -1}, "seed = -1"),
-        ({"replicas": 0}, "replicas = 0"),
-        ({"replicas": 2.0}, "whole number"),
-        ({"jobs": 0}, "jobs = 0"),
-        ({"backend": "gpu"}, "threads or processes"),
-        ({"keep": ["everything"]}, "peers, series"),
-        ({"out": "a.nc"}, "ending in .zarr"),
-        ({"client": "tcp://127.0.0.1:1", "jobs": 2}, "of this machine"),
-        ({"sample": 5}, "is not a sample"),
-        ({"common": "no"}, "common = 'no'"),
-        ({"jobs": -1}, "jobs = -1"),
-        ({"retry_failed": True}, "retry_failed: is said of a sweep that is not resumed"),
-    ],
-)
-def test_bad_arguments(arguments: dict[str, Any], text: str) -> None:
-    with pytest.raises(InputError) as caught:
-        sweep(tiny(), {"rtt": "0 ms"}, progress=False, **arguments)
-    assert text in str(caught.value)
-
-
 def test_a_sweep_without_anything_to_vary() -> None:
     with pytest.raises(InputError, match="nothing is varied"):
         sweep(tiny())
