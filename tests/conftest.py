@@ -5,9 +5,10 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from dask_made import local
 from hypothesis import settings
 from left_out import LeftOut
 from lesson_time import LessonTime
@@ -16,6 +17,7 @@ from scenario_made import Edit, editor
 
 from btflow import load, simulate, simulate_link
 from btflow.swarm.scenario import Scenario
+from btflow.sweeps.running import Running
 from validation.served import Served, served
 
 if TYPE_CHECKING:
@@ -65,6 +67,21 @@ def browser() -> Iterator[Browser]:
 
     with chromium() as found:
         yield found
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """Return a client of a Dask cluster of two processes."""
+    with local(2) as client:
+        yield client
+
+
+@pytest.fixture(params=["threads", "processes", "dask"])
+def how(request: pytest.FixtureRequest) -> Running:
+    """Return each way to run a sweep."""
+    if request.param == "dask":
+        return Running(client=request.getfixturevalue("cluster"))
+    return Running(jobs=2, backend=request.param)
 
 
 def pytest_configure(config: pytest.Config) -> None:
