@@ -14,6 +14,7 @@ import states
 from numpy.typing import NDArray
 
 from btflow.kernels.link import engine
+from btflow.kernels.swarm.engine import FINISHED
 from btflow.link.run import run_link
 from btflow.link.state import build
 from btflow.swarm.program import compile_scenario
@@ -102,7 +103,7 @@ def _swarm_and_links(end: Any) -> Iterator[NDArray[Any]]:
 def _steps_on_links(program: Any, events: int) -> Any:
     for s, x, outcome in access_made.steps(program, events, 7, 2):
         last = s, x, outcome
-    assert last[2] == access_made.FINISHED
+    assert last[2] == FINISHED
     return last[:2]
 
 
