@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from dask_made import local
 from hypothesis import settings
 from left_out import LeftOut
 from lesson_time import LessonTime
+from program import Run, runner
+from scenario_made import Edit, editor
 
 from btflow import load, simulate, simulate_link
 from btflow.swarm.scenario import Scenario
+from btflow.sweeps.running import Running
 from validation.served import Served, served
 
 if TYPE_CHECKING:
@@ -35,6 +40,19 @@ def rao2010() -> Scenario:
     return load("rao2010")
 
 
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+    """Return a function that runs the command line in this process, in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    return runner(monkeypatch, capsys)
+
+
+@pytest.fixture
+def edit(tmp_path: Path) -> Edit:
+    """Return a function that writes the 2010 model with one text replaced, and gives its path."""
+    return editor(tmp_path)
+
+
 @pytest.fixture(scope="session")
 def explorer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """Serve the explorer for all tests of a worker; those of a file, which share a browser, are an xdist_group."""
@@ -49,6 +67,21 @@ def browser() -> Iterator[Browser]:
 
     with chromium() as found:
         yield found
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """Return a client of a Dask cluster of two processes."""
+    with local(2) as client:
+        yield client
+
+
+@pytest.fixture(params=["threads", "processes", "dask"])
+def how(request: pytest.FixtureRequest) -> Running:
+    """Return each way to run a sweep."""
+    if request.param == "dask":
+        return Running(client=request.getfixturevalue("cluster"))
+    return Running(jobs=2, backend=request.param)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -14,6 +14,7 @@ import typer
 from numpy.typing import NDArray
 
 from btflow import simulate_link
+from validation.command import application, run_app
 
 FIGURE = Path(__file__).parents[1] / "docs" / "figures" / "call.svg"
 LINK: dict[str, Any] = {
@@ -35,7 +36,7 @@ LEFT, WIDE, TOP, ROW, HIGH = 44, 540, 78, 118, 84  # where axes are, and how lar
 WORST = 2.0  # queueing delay at the top of an axis [s]
 PLAYS = 12  # seconds that the picture takes for a minute
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = application()
 
 _HEAD = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 860 430" role="img" aria-label="{said}">
 <style>
@@ -144,6 +145,4 @@ def words(score: float) -> str:
 
 
 if __name__ == "__main__":
-    from validation.command import run_app
-
     sys.exit(run_app(app, "call_figure"))

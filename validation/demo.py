@@ -10,6 +10,7 @@ import typer
 
 from validation import reference
 from validation.cases import MODEL, Case
+from validation.command import application, run_app
 from validation.experiments import LIMITS
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 WIDTHS = (14, 10, 22, 8)
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = application()
 
 
 @app.command()
@@ -53,15 +54,13 @@ def _row(*cells: str) -> None:
 
 def write_figures(results: dict[int, xr.Dataset], path: Path) -> None:
     """Write a page with the completion times of all leechers, and their means beside the paper's."""
-    from btflow.files import replacing
     from btflow.plots import completion_cdf
-    from validation.markup import page
+    from validation import markup
 
     cdf = completion_cdf({f"{limit} kB/s": result for limit, result in results.items()})
     figures = [cdf.to_html(full_html=False), means(results).to_html(full_html=False, include_plotlyjs=False)]
     title = "btflow: a flash crowd of 300 leechers, simulated and published"
-    with replacing(path) as partial:
-        partial.write_text(page(title, [f"<h1>{title}</h1>", *figures]), encoding="utf-8")
+    markup.write(path, title, [f"<h1>{title}</h1>", *figures])
 
 
 def means(results: dict[int, xr.Dataset]) -> go.Figure:
@@ -95,6 +94,4 @@ def means(results: dict[int, xr.Dataset]) -> go.Figure:
 
 
 if __name__ == "__main__":
-    from validation.command import run_app
-
     sys.exit(run_app(app, "demo"))

@@ -13,11 +13,12 @@ import typer
 import btflow
 from btflow import plots
 from btflow.errors import InputError
+from validation.command import application, run_app
 
 FOLDER = Path(__file__).parents[1] / "docs" / "figures"
 ADSL: dict[str, Any] = {"rate": "1 Mbit/s", "rtt": "50 ms", "buffer": "200 packets"}
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = application()
 
 
 def tutorial() -> go.Figure:
@@ -88,6 +89,4 @@ def render(
 
 
 if __name__ == "__main__":
-    from validation.command import run_app
-
     sys.exit(run_app(app, "docs_figures"))

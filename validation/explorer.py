@@ -20,7 +20,7 @@ import typer
 
 from btflow.options import output_file
 from validation.chromium import chromium as installed
-from validation.command import run_app
+from validation.command import application, run_app
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -40,7 +40,7 @@ _FIGURES = """() => [...document.querySelectorAll('.js-plotly-plot')]
   .filter(g => g.offsetParent && g.layout?.title?.text && g.data?.length).length > 2"""
 
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = application()
 
 
 @app.command()

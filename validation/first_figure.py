@@ -16,11 +16,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import typer
 from playwright.sync_api import sync_playwright
 
 from validation.chromium import chromium as installed
-from validation.command import run_app
+from validation.command import application, run_app
 
 ROOT = Path(__file__).parent.parent
 PINS = ROOT / "requirements" / "constraints.txt"
@@ -28,7 +27,7 @@ DRAWN = ".js-plotly-plot .scatterlayer .trace path"
 """A line of a figure on the page."""
 
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = application()
 
 
 @app.command()

@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from btflow.files import replacing
+from validation.assumptions import Assumption
 from validation.verdict import Verdict
 
 LINES = 100
@@ -63,6 +64,26 @@ class Report:
             file.parent.mkdir(parents=True, exist_ok=True)
             with replacing(file) as partial:
                 partial.write_text(text, encoding="utf-8")
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], numbers: bool = False) -> list[str]:
+    """Return the lines of a table; of one of `numbers` all columns but the first are set to the right."""
+    escaped = ([cell.replace("|", "\\|") for cell in row] for row in rows)
+    marks = ["---", *["---:" if numbers else "---"] * (len(header) - 1)]
+    return [f"| {' | '.join(row)} |" for row in (header, marks, *escaped)]
+
+
+def claims(
+    verdicts: Iterable[Verdict], reference: str = "paper", word: Callable[[Verdict], str] = lambda verdict: verdict.text
+) -> list[str]:
+    """Return the table of claims: what came out of each, and the figures of both sides."""
+    rows = ((v.claim.id, word(v), v.claim.text, v.finding.paper, v.finding.ours) for v in verdicts)
+    return table(("claim", "verdict", "what", reference, "btflow"), rows)
+
+
+def constants(assumed: Iterable[Assumption]) -> list[str]:
+    """Return the numbers that no source gives as a list."""
+    return [f"- `{entry.name}` = {entry.value}. {entry.reason}" for entry in assumed]
 
 
 def headings(lines: Sequence[str]) -> Iterator[str]:

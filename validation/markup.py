@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
+from pathlib import Path
 
 import plotly.graph_objects as go
+
+from btflow.files import replacing
 
 STYLE = """
 body { font: 16px/1.5 Arial, Helvetica, sans-serif; color: #222; max-width: 1080px; margin: 2em auto; padding: 0 1em }
@@ -24,6 +27,12 @@ def page(title: str, body: Iterable[str]) -> str:
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
     parts = "\n".join(body)
     return f'<!doctype html><html lang="en"><head>{head}<style>{STYLE}</style></head><body>{parts}</body></html>\n'
+
+
+def write(path: Path, title: str, body: Iterable[str]) -> None:
+    """Write an HTML page whole or not at all."""
+    with replacing(path) as partial:
+        partial.write_text(page(title, body), encoding="utf-8")
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

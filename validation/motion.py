@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from validation.chromium import chromium as installed
-from validation.command import run_app
+from validation.command import application, run_app
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -58,7 +58,7 @@ MEASURED = {
     "300 peers, upload limits, 10 MB": Played("rao2010", {"leechers": 299, "file_size": "10 MB"}),
 }
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = application()
 
 
 @app.command()

@@ -18,15 +18,15 @@ from btflow.digest import code_digest
 from btflow.errors import InputError
 from validation import part, reference
 from validation import report as capped
-from validation.command import run_app
+from validation.command import application, run_app
 from validation.fidelity import report as fidelity
 from validation.fidelity.links import report as fidelity_links
 from validation.fidelity.links.verdicts import IN_FULL
 from validation.fidelity.verdicts import UNKNOWN
 from validation.links import report as links
 from validation.markdown import Report
+from validation.markdown import table as markdown
 from validation.part import Part, Row
-from validation.report import markdown
 from validation.swarms import report as swarms
 
 FOLDER = Path(__file__).parent
@@ -57,7 +57,7 @@ LEGEND = (
     "and P05, which are not among the thirty, are two of [eleven checks](links.md) against ns-3: swarms lean on them."
 )
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = application()
 
 
 @dataclass(frozen=True)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from html import escape
 from pathlib import Path
 
 import plotly.graph_objects as go
 
-from btflow.files import replacing
-from validation import tables
-from validation.markup import page, table
+from validation import markup, tables
+from validation.markup import drawings, table
 from validation.report import Report, provenance
 from validation.verdict import Verdict
 
@@ -41,7 +40,7 @@ def write_page(report: Report, figures: Mapping[str, go.Figure], path: Path) -> 
         claims_table(report.verdicts),
         *([f"<h2>Table IV</h2>{tables.table4(report.table())}"] if report.table() else []),
         "<h2>Figures</h2>",
-        *_figures(figures),
+        *drawings({name: (figures[name], caption) for name, caption in CAPTIONS.items() if name in figures}),
         "<h2>Claims in detail</h2>",
         *(claim_details(verdict) for verdict in report.verdicts),
         "<h2>Constants without a source for this experiment</h2>",
@@ -49,18 +48,16 @@ def write_page(report: Report, figures: Mapping[str, go.Figure], path: Path) -> 
         "<h2>Cases</h2>",
         tables.cases(report),
     ]
-    with replacing(path) as partial:
-        partial.write_text(page("btflow: published claims, checked", body), encoding="utf-8")
+    markup.write(path, "btflow: published claims, checked", body)
 
 
 def _opening(report: Report) -> str:
     run = provenance(report)
-    found = Counter(verdict.text.partition(":")[0] for verdict in report.verdicts)
-    counted = ", ".join(f"{number} {text}" for text, number in found.items())
     changed = run["parameters_changed_from_the_paper"]
     warning = f"<p><b>Not the paper's swarm: {escape(str(changed))}</b></p>" if changed else ""
     return (
-        f"<p><b>{len(report.verdicts)} claims: {counted}.</b> btflow {run['version']}, {run['date']}, Python "
+        f"<p><b>{len(report.verdicts)} claims: {how_many(report.verdicts)}.</b> btflow {run['version']}, "
+        f"{run['date']}, Python "
         f"{run['python']}, {run['machine']}. {run['swarms']} swarms, {run['replicas_of_a_table_iv_cell']} replicas of "
         f"each cell of Table IV, {run['cpu_s']:.0f} s of CPU time. Each case has a seed of its own, listed below; "
         "± is the standard error over replicas, in brackets the least and the greatest replica. No constant is fitted "
@@ -68,38 +65,48 @@ def _opening(report: Report) -> str:
     )
 
 
-def claims_table(verdicts: Iterable[Verdict]) -> str:
-    """Return claims, verdicts and the figures of both sides as an HTML table."""
+def how_many(verdicts: Iterable[Verdict], word: Callable[[Verdict], str] = lambda verdict: verdict.text) -> str:
+    """Return how many claims came out how, as a short text."""
+    found = Counter(word(verdict).partition(":")[0] for verdict in verdicts)
+    return ", ".join(f"{number} {text}" for text, number in found.items())
+
+
+def claims_table(
+    verdicts: Iterable[Verdict],
+    header: tuple[str, str] = ("what is claimed", "paper"),
+    word: Callable[[Verdict], str] = lambda verdict: verdict.text,
+    what: Callable[[Verdict], str] = lambda verdict: escape(verdict.claim.text),
+) -> str:
+    """Return claims, verdicts and the figures of both sides as an HTML table; `word` and `what` give HTML."""
     rows = (
         (
             f'<a href="#{v.claim.id}">{v.claim.id}</a>',
-            f'<td class="{"yes" if v.holds else "no"}">{"✓" if v.holds else "✗"} {v.text}</td>',
-            escape(v.claim.text),
+            f'<td class="{"yes" if v.holds else "no"}">{"✓" if v.holds else "✗"} {word(v)}</td>',
+            what(v),
             escape(v.finding.paper),
             escape(v.finding.ours),
         )
         for v in verdicts
     )
-    return table(("claim", "verdict", "what is claimed", "paper", "btflow"), rows)
+    return table(("claim", "verdict", *header, "btflow"), rows)
 
 
 def claim_details(verdict: Verdict) -> str:
     """Return a claim with what it stands or falls with, as HTML."""
-    claim, finding = verdict.claim, verdict.finding
-    conditions = "".join(f"<li>{'✓' if c.held else '✗'} {escape(c.text)}</li>" for c in finding.conditions)
-    details = "".join(f"<li>{escape(line)}</li>" for line in finding.details)
+    claim = verdict.claim
     counts = f'<p class="quiet">What counts as reproduced: {escape(claim.tolerance)}.</p>' if claim.tolerance else ""
     return (
         f'<h3 id="{claim.id}">{claim.id}: {verdict.text}</h3><p>{escape(claim.text)} '
         f'<span class="quiet">{escape(claim.paper)}, {escape(claim.where)}; {claim.kind}</span></p>{counts}'
-        f"<ul>{conditions}</ul><details><summary>figures</summary><ul>{details}</ul></details>"
+        f"<ul>{conditions(verdict)}</ul><details><summary>figures</summary><ul>{details(verdict)}</ul></details>"
     )
 
 
-def _figures(figures: Mapping[str, go.Figure]) -> Iterable[str]:
-    library: bool = True  # the first figure brings plotly.js
-    for name in CAPTIONS:
-        if name in figures:
-            drawn = figures[name].to_html(full_html=False, include_plotlyjs=library, div_id=name)
-            yield f"<figure>{drawn}<figcaption>{escape(CAPTIONS[name])}</figcaption></figure>"
-            library = False
+def conditions(verdict: Verdict) -> str:
+    """Return the conditions of a claim as items of an HTML list."""
+    return "".join(f"<li>{'✓' if c.held else '✗'} {escape(c.text)}</li>" for c in verdict.finding.conditions)
+
+
+def details(verdict: Verdict) -> str:
+    """Return the further figures of a claim as items of an HTML list."""
+    return "".join(f"<li>{escape(line)}</li>" for line in verdict.finding.details)

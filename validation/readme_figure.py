@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from btflow.errors import InputError
+from validation.command import application, run_app
 
 if TYPE_CHECKING:
     from validation.verdict import Results
 
 FIGURE = Path(__file__).parents[1] / "docs" / "figures" / "rao2010-rtt.svg"
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = application()
 
 
 @app.command()
@@ -31,7 +32,7 @@ def render(
     from btflow import plots
     from btflow.files import replacing
     from validation import claims, figures, pipeline
-    from validation.__main__ import OUT
+    from validation.command import OUT
     from validation.experiments import Plan
     from validation.sweeps import Sweeps
 
@@ -59,6 +60,4 @@ def table(results: Results) -> str:
 
 
 if __name__ == "__main__":
-    from validation.command import run_app
-
     sys.exit(run_app(app, "readme_figure"))

@@ -5,19 +5,17 @@ from __future__ import annotations
 import datetime
 import json
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import btflow
 from btflow.files import replacing
-from validation import assumptions
+from validation import assumptions, markdown
 from validation.cases import MODEL, Case
 from validation.experiments import Plan
 from validation.experiments import table4 as table4_cases
-from validation.markdown import Report as Page
-from validation.markdown import counted
 from validation.part import Part
 from validation.statistics import replicas_text
 from validation.table4 import Cell, cells
@@ -70,14 +68,17 @@ def today() -> str:
     return datetime.datetime.now(datetime.UTC).date().isoformat()
 
 
+def made_by(date: str) -> dict[str, Any]:
+    """Return what makes a report on a day."""
+    machine = f"{platform.system()} {platform.machine()}"
+    return {"version": btflow.__version__, "date": date, "python": platform.python_version(), "machine": machine}
+
+
 def provenance(report: Report) -> dict[str, Any]:
     """Return what was run, by what, and when."""
     return {
         "model": MODEL,
-        "version": btflow.__version__,
-        "date": report.date,
-        "python": platform.python_version(),
-        "machine": f"{platform.system()} {platform.machine()}",
+        **made_by(report.date),
         "replicas_of_a_table_iv_cell": report.plan.replicas,
         "parameters_changed_from_the_paper": dict(report.plan.swarm),
         "swarms": report.swarms,
@@ -138,7 +139,7 @@ def write_summary(report: Report, path: Path) -> None:
     Part.of(COMMAND, report.verdicts, report.date).write(path)
 
 
-def summary(report: Report) -> Page:
+def summary(report: Report) -> markdown.Report:
     """Return summary.md."""
     run = provenance(report)
     lines = [
@@ -147,19 +148,16 @@ def summary(report: Report) -> Page:
         "",
         f"Source: {'; '.join(dict.fromkeys(verdict.claim.paper for verdict in report.verdicts))}.",
         "",
-        *markdown(
-            ("claim", "verdict", "what", "paper", "btflow"),
-            ((v.claim.id, v.text, v.claim.text, v.finding.paper, v.finding.ours) for v in report.verdicts),
-        ),
+        *markdown.claims(report.verdicts),
         "",
         "## Constants without a source for this experiment",
         "",
-        *(f"- `{entry.name}` = {entry.value}. {entry.reason}" for entry in assumptions.assumptions()),
+        *markdown.constants(assumptions.assumptions()),
     ]
     compared = assumptions.rows_by_start(report.results)
     if compared:
-        lines += ["", *markdown(*compared)]
-    return Page(TITLE, QUESTION, [counted(report.verdicts)], lines, _cells(report.table()))
+        lines += ["", *markdown.table(*compared)]
+    return markdown.Report(TITLE, QUESTION, [markdown.counted(report.verdicts)], lines, _cells(report.table()))
 
 
 def _cells(table: Sequence[Cell]) -> list[str]:
@@ -168,10 +166,4 @@ def _cells(table: Sequence[Cell]) -> list[str]:
     rows = ((c.case.label, f"{c.paper:.0f}", c.ours.text(), f"{100 * c.error:+.1f}%") for c in table)
     of = replicas_text(cell.ours for cell in table)
     header = ("Table IV, cell", "paper [s]", f"btflow [s], {of}: mean ± standard error (least to greatest)", "error")
-    return ["## Table IV, cell by cell", "", *markdown(header, rows)]
-
-
-def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return the lines of a table in Markdown."""
-    escaped = ([cell.replace("|", "\\|") for cell in row] for row in rows)
-    return [f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *escaped)]
+    return ["## Table IV, cell by cell", "", *markdown.table(header, rows)]

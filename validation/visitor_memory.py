@@ -18,7 +18,7 @@ import typer
 
 from btflow.errors import InputError
 from btflow.explore.watch import MOTION
-from validation.command import run_app
+from validation.command import application, run_app
 
 _STATUS = Path("/proc/self/status")
 
@@ -105,7 +105,7 @@ def _megabytes(what: str) -> int:
     return int(line.split()[1]) // 1024
 
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = application()
 
 
 @app.command()

@@ -9,81 +9,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scenario_made import RAO2010, Edit, editor
+from scenario_made import RAO2010, Edit
 
 from btflow import InputError, load
 from btflow.config.catalog import parse
-
-
-@pytest.fixture
-def edit(tmp_path: Path) -> Edit:
-    """Return a function that writes the 2010 model with one text replaced, and gives its path."""
-    return editor(tmp_path)
-
-
-EDITS = [
-    ('role = "seed"', 'role = "leecher"', "classes", "classes: has no class of role seed: nobody has the file"),
-    ('role = "leecher"', 'role = "seed"', "classes", "classes: has no class of role leecher"),
-    ('role = "seed"', 'role = "sead"', "classes.seed.role", "= 'sead': is unknown; allowed: 'seed' or 'leecher'"),
-    ('kind = "flash"', 'kind = "flash"\nspred = "1 s"', "arrivals.spred", "did you mean spread"),
-    ("reply_peers = {", "reply_peers_ = {", "tracker.reply_peers", "missing"),
-    ('spread = { value = "10 s"', 'spread = { value = "10"', "arrival_spread", "no unit"),
-    (
-        'transport = "linux-2.6.32"',
-        'transport = "linux-9"',
-        "transport",
-        "transport = 'linux-9': is not a name in models",
-    ),
-    ('transport = "linux-2.6.32"', 'transport = "linux-2.6.33"', "transport", "did you mean linux-2.6.32"),
-    ('transport = "linux-2.6.32"', 'transport = ""', "transport", "transport = ''"),
-    ('transport = "linux-2.6.32"', "transport = 3", "transport", "transport = 3: is neither a name nor a table"),
-    ('transport = "linux-2.6.32"', "transport = { base = 3 }", "transport.base", "is not a name"),
-    (
-        'transport = "linux-2.6.32"',
-        'transport = { base = "x" }',
-        "transport.base",
-        "transport.base = 'x': is not a name in",
-    ),
-    ('matrix = "rao2010-as"', 'matrix = "nosuch.toml"', "paths.matrix", "= 'nosuch.toml': "),
-    ('matrix = "rao2010-as"', 'matrix = "nosuch.toml"', "paths.matrix", "no such file"),
-    (
-        'value = "50 MB", source = "Rao et al., P2P\'10, section II-C"',
-        'value = "50 MB"',
-        "swarm.file_size",
-        "its source",
-    ),
-    ('title = "Flash', 'title = 3\nx = "Flash', "title", "title = 3: is not a text"),
-    ("[tracker]", "[[tracker]]", "tracker", "is not a table"),
-    (
-        'kind = "rate"\nmeaning = "upload limit of every',
-        'kind = "rate"\nchoices = 3\nmeaning = "upload limit of every',
-        "parameters.upload_limit.choices",
-        "= 3: is not a list",
-    ),
-    ('default_from = "upload_limit"', 'default_from = "upload"', "parameters.seed_upload_limit.default_from", "follow"),
-    ('sets = ["paths.rtt"]', 'sets = ["path.rtt"]', "path.rtt", "is missing: it is the default"),
-    ('sets = ["paths.rtt"]', 'sets = ["paths.rtt", "paths.loss"]', "paths.loss", "is never used"),
-    ('sets = ["paths.rtt"]', 'sets = ["paths.rtt", "path.rtt"]', "parameters.rtt.sets", "not there"),
-    ('sets = ["paths.rtt"]', "sets = []", "parameters.rtt.sets", "has too few entries; allowed: at least 1"),
-    ('sets = ["paths.rtt"]', 'sets = ["paths.rtt"]\ndefault = "1 s"', "parameters.rtt.default", "not given here"),
-    ('byte_prefix = "binary"', 'byte_prefix = "octal"', "byte_prefix", "decimal or binary"),
-    ('byte_prefix = "binary"', "byte_prefix = 3", "byte_prefix", "decimal or binary"),
-    ('byte_prefix = "binary"', 'byte_prefix = "binary"\nhorizon = "-1 s"', "horizon", "negative"),
-    (
-        'kind = "names"\nmeaning = "ASes',
-        'kind = "nams"\nmeaning = "A',
-        "leecher_as.kind",
-        "is unknown; allowed: 'size', 'rate'",
-    ),
-]
-
-
-@pytest.mark.parametrize(("old", "new", "field", "text"), EDITS)
-def test_wrong_model_files_name_the_field(edit: Edit, old: str, new: str, field: str, text: str) -> None:
-    with pytest.raises(InputError) as caught:
-        load(edit(old, new))
-    assert any(field in problem.field for problem in caught.value.problems)
-    assert text in str(caught.value)
 
 
 def test_a_byte_order_mark_is_no_content(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import psutil
 import pytest
 from busy import PATIENCE, soon
 from explorer_socket import connect, end_of, get, visit
-from program import Run, runner
+from program import Run
 
 import btflow
 from btflow.explore.lesson import texts
@@ -38,11 +38,6 @@ _KINDS = {"docs": "docs", "notebooks": "notebook"}
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     with served(tmp_path_factory.mktemp("server"), "--visitors", "1") as found:
         yield found
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    return runner(monkeypatch, capsys)
 
 
 def test_the_token_is_needed(server: Served) -> None:

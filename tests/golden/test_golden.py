@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+from types import ModuleType
 
+import golden
+import golden_flow
+import golden_links
 import pytest
-from golden import CASES, FILE, LINKED, run
 
-EXPECTED = json.loads(FILE.read_text())
-
-
-def test_every_case_is_on_file() -> None:
-    assert list(EXPECTED) == [*CASES, *LINKED]
+RUNS = (golden, golden_flow, golden_links)
 
 
-@pytest.mark.parametrize("case", [*CASES, *LINKED])
-def test_a_golden_run_is_as_it_was(case: str) -> None:
-    assert run(case) == EXPECTED[case]
+@pytest.mark.parametrize("runs", RUNS, ids=lambda runs: runs.__name__)
+def test_every_case_is_on_file(runs: ModuleType) -> None:
+    assert list(json.loads(runs.FILE.read_text())) == runs.NAMES
+
+
+@pytest.mark.parametrize(("runs", "case"), [(runs, case) for runs in RUNS for case in runs.NAMES])
+def test_a_golden_run_is_as_it_was(runs: ModuleType, case: str) -> None:
+    assert runs.run(case) == json.loads(runs.FILE.read_text())[case]

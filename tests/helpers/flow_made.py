@@ -55,9 +55,9 @@ def program(*counts: int, fidelity: Fidelity = "flow", **options: Any) -> Progra
     return compile_scenario(scenario(*counts, **options), fidelity)
 
 
-def steps(made: Program, seed: int, looks: int) -> Iterator[Flow]:
+def steps(made: Program, seed: int, looks: int, replica: int = 0) -> Iterator[Flow]:
     """Run a swarm to its end; yields its state after each so many looks, and at the end."""
-    s = flow.build(made, seed, 0)
+    s = flow.build(made, seed, replica)
     while True:
         outcome = engine.run(s, looks)
         assert outcome != engine.STUCK, "stuck"

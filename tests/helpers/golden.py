@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,7 @@ LINKED: dict[str, dict[str, str]] = {
     },
 }
 """Flash crowds on access links, half TCP and half uTP, with what is set in them."""
+NAMES = [*CASES, *LINKED]
 
 
 def run(case: str) -> dict[str, str]:
@@ -83,16 +85,16 @@ def run(case: str) -> dict[str, str]:
     }
 
 
-def main() -> None:
-    """Print the golden runs as they are now, or write them to the file."""
+def main(file: Path, names: Sequence[str], run: Callable[[str], dict[str, Any]]) -> None:
+    """Print golden runs as they are now, or write them to their file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", action="store_true", help=f"write {FILE.name}")
-    text = json.dumps({case: run(case) for case in (*CASES, *LINKED)}, indent=2) + "\n"
+    parser.add_argument("--write", action="store_true", help=f"write {file.name}")
+    text = json.dumps({case: run(case) for case in names}, indent=2) + "\n"
     if parser.parse_args().write:
-        FILE.write_text(text)
+        file.write_text(text)
     else:
         print(text, end="")
 
 
 if __name__ == "__main__":
-    main()
+    main(FILE, NAMES, run)

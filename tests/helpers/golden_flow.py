@@ -5,13 +5,12 @@ python tests/helpers/golden_flow.py --write
 
 from __future__ import annotations
 
-import argparse
-import json
 from pathlib import Path
 from typing import Any
 
 import flow_made as made
 import numpy as np
+from golden import main
 
 from btflow import load
 from btflow.swarm.program import Program, compile_scenario
@@ -68,6 +67,7 @@ LINKED: dict[str, tuple[str, dict[str, str]]] = {
     "links: uTorrent beside CUBIC": ("testa2012", {"cc": "utp", "client": "utorrent", "cubic_share": "50%"}),
 }
 """Swarms on access links: model and parameters."""
+NAMES = [*CASES, *LINKED]
 
 
 def program(case: str) -> Program:
@@ -102,16 +102,5 @@ def run(case: str) -> dict[str, str]:
     return found
 
 
-def main() -> None:
-    """Print the golden runs as they are now, or write them to the file."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", action="store_true", help=f"write {FILE.name}")
-    text = json.dumps({case: run(case) for case in (*CASES, *LINKED)}, indent=2) + "\n"
-    if parser.parse_args().write:
-        FILE.write_text(text)
-    else:
-        print(text, end="")
-
-
 if __name__ == "__main__":
-    main()
+    main(FILE, NAMES, run)

@@ -5,17 +5,14 @@ python tests/helpers/golden_links.py --write
 
 from __future__ import annotations
 
-import argparse
-import hashlib
-import json
 from pathlib import Path
 from typing import Any
 
 import link_made as made
 import numpy as np
+from golden import main
 from link_made import flow
 
-from btflow.kernels.link.state import State
 from btflow.link.run import run_link
 from btflow.link.state import LinkProgram
 
@@ -41,6 +38,7 @@ CASES: dict[str, tuple[tuple[str | made.Table, ...], dict[str, Any]]] = {
     "CAKE": ((flow("cubic", count=3, host="pc"), flow("ledbat", host="tv")), {"queue": {"discipline": "cake"}}),
     "PIE": ((flow("newreno", count=2), flow(None, codec="g711")), {"queue": {"discipline": "pie", "framing": "18 B"}}),
 }
+NAMES = list(CASES)
 SEED = 2010
 
 
@@ -48,19 +46,6 @@ def program(case: str) -> LinkProgram:
     """Return the arrays of a case."""
     flows, options = CASES[case]
     return made.program(*flows, **{"duration": "20 s", "warmup": "2 s"} | options)
-
-
-def digest(s: State) -> str:
-    """Return a hash of the results, bit by bit."""
-    found = hashlib.sha256()
-    arrays = (s.flow, s.queue, s.queue_time, s.rtt_bins, s.record_delay, s.flow_series, s.queue_series, s.rng)
-    for array in (*arrays, s.queue_delay_series):
-        if array.dtype.names:
-            for name in array.dtype.names:
-                found.update(np.ascontiguousarray(array[name]).tobytes())
-        else:
-            found.update(np.ascontiguousarray(array).tobytes())
-    return found.hexdigest()
 
 
 def run(case: str) -> dict[str, Any]:
@@ -76,16 +61,5 @@ def run(case: str) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    """Print the golden runs as they are now, or write them to the file."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", action="store_true", help=f"write {FILE.name}")
-    text = json.dumps({case: run(case) for case in CASES}, indent=2) + "\n"
-    if parser.parse_args().write:
-        FILE.write_text(text)
-    else:
-        print(text, end="")
-
-
 if __name__ == "__main__":
-    main()
+    main(FILE, NAMES, run)

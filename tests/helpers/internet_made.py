@@ -9,6 +9,7 @@ from btflow import Scenario, load
 from btflow.config.files import inline
 
 SMALL: dict[str, object] = {"leechers": 9, "file_size": "1 MB"}
+FIXED = [f"--set={name}={value}" for name, value in SMALL.items()]
 RAO2010 = Path(__file__).parents[2] / "models" / "swarms" / "rao2010.toml"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -75,6 +76,32 @@ def scenario(
     for name, value in (("warmup", warmup), ("sample", sample)):
         if value is not None:
             tree[name] = value
+    return parse_as(LINKS, tree).build({})
+
+
+TRIAL: dict[str, Any] = {
+    "name": "trial",
+    "title": "A trial",
+    "source": "made up",
+    "duration": "100 s",
+    "access": {"home": {"uplink": {"rate": "1 Mbit/s", "buffer": "100 packets"}}},
+    "paths": {"rtt": "50 ms"},
+    "flows": {"upload": {"cc": "cubic", "from": "home", "to": "internet"}},
+}
+
+
+def trial(**changes: Any) -> LinkScenario:
+    """Return the trial with fields changed by path, `__` between its parts; None takes a field out."""
+    tree = copy.deepcopy(TRIAL)
+    for path, value in changes.items():
+        *tables, field = path.split("__")
+        here = tree
+        for table in tables:
+            here = here.setdefault(table, {})
+        if value is None:
+            del here[field]
+        else:
+            here[field] = value
     return parse_as(LINKS, tree).build({})
 
 

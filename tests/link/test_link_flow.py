@@ -15,7 +15,7 @@ from link_made import MBIT, PACKET, PAYLOAD, flow
 from typer.testing import CliRunner
 
 from btflow.cli.app import app
-from btflow.errors import InputError, ScenarioError
+from btflow.errors import InputError
 from btflow.kernels.fluid import engine
 from btflow.link.fluid import build_fluid
 from btflow.link.options import scenario_from
@@ -154,45 +154,6 @@ def test_a_seed_gives_the_same_bits() -> None:
     one, again, other = run(seed=1, **options), run(seed=1, **options), run(seed=2, **options)
     xr.testing.assert_identical(one.drop_attrs(), again.drop_attrs())
     assert not np.array_equal(one.window, other.window)
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"aqm": "codel"}, ("access.home.uplink.discipline = 'codel'", "drop-tail", "--fidelity full")),
-        ({"aqm": "fq-codel"}, ("'fq-codel'", "drop-tail")),
-        ({"aqm": "pie"}, ("'pie'", "drop-tail")),
-        ({"aqm": "cake"}, ("'cake'", "drop-tail")),
-        ({"flows": ["ledbat,gain=21"]}, ("flows.ledbat.cc.gain", "21 segments", "at most 20")),
-        ({"flows": ["utp,max_gain=30 kB"]}, ("flows.utp.cc.max_gain = '30 kB'", "21.7 segments", "27.64 kB")),
-        ({"probes": "100 B@1s"}, ("flows.probe.message = '100 B'", "on and off", "--fidelity full")),
-        (
-            {"buffer": "8 kB"},
-            ("access.home.uplink.buffer = '8000 B'", "5.33 packets of 1500 B", "10 packets", "--fidelity full"),
-        ),
-        ({"flows": ["utp-2010"], "buffer": "60 packets"}, ("flows.utp-2010.cc", "0.1 s", "room for 0.0167 s")),
-        ({"flows": ["utp"], "rate": "64 kbit/s", "buffer": "2 s"}, ("flows.utp.cc", "one packet takes 0.17", "rate")),
-        ({"flows": ["nice"]}, ("flows.nice.cc = 'nice'", "newreno, cubic", "--fidelity full")),
-        ({"rtt": "501 ms"}, ("paths.rtt = '0.501 s'", "at most 0.5 s", "--fidelity full")),
-        ({"loss": "1.1%"}, ("paths.loss = '0.011'", "more than the 1% ", "of cubic", "at most 1%")),
-        ({"flows": ["cubic", "ledbatpp"], "loss": "0.1%"}, ("paths.loss = '0.001'", "of ledbatpp", "at most 0%")),
-        ({"flows": ["lp"], "rtt": "200 ms"}, ("flows.lp.cc = 'lp'", "round trip of 0.2 s", "at most 0.15 s")),
-        (
-            {"flows": ["ns3-vegas"]},
-            ("flows.ns3-vegas.cc = 'ns3-vegas'", "vegas (ns-3)", "newreno, cubic, lp", "--fidelity full"),
-        ),
-        (
-            {"flows": ["cubic", "bbr:1,direction=down"]},
-            ("flows.cubic", "home.downlink", "data of bbr", "fidelity full"),
-        ),
-    ],
-)
-def test_what_flow_does_not_have_is_refused_in_a_line(options: dict[str, Any], said: tuple[str, ...]) -> None:
-    with pytest.raises(ScenarioError) as caught:
-        run(**{"flows": ["cubic"], **options})
-    line = str(caught.value.problems[0])
-    assert all(part in line for part in said), line
-    assert "\n" not in line
 
 
 def test_what_is_no_fidelity_is_refused() -> None:

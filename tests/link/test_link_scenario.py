@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Callable
 from typing import Any
@@ -10,37 +9,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from link_made import TRIAL
+from link_made import trial as build
 
-from btflow import InputError, LinkScenario, load_link
-from btflow.config.catalog import parse_as
+from btflow import InputError
 from btflow.link.options import scenario_from
-from btflow.link.scenario import LINKS
 from btflow.units import Buffer, format_quantity, parse_quantity
-
-TREE: dict[str, Any] = {
-    "name": "trial",
-    "title": "A trial",
-    "source": "made up",
-    "duration": "100 s",
-    "access": {"home": {"uplink": {"rate": "1 Mbit/s", "buffer": "100 packets"}}},
-    "paths": {"rtt": "50 ms"},
-    "flows": {"upload": {"cc": "cubic", "from": "home", "to": "internet"}},
-}
-
-
-def build(**changes: Any) -> LinkScenario:
-    """Return the trial with fields changed by path, `__` between its parts; None takes a field out."""
-    tree = copy.deepcopy(TREE)
-    for path, value in changes.items():
-        *tables, field = path.split("__")
-        here = tree
-        for table in tables:
-            here = here.setdefault(table, {})
-        if value is None:
-            del here[field]
-        else:
-            here[field] = value
-    return parse_as(LINKS, tree).build({})
 
 
 def test_defaults() -> None:
@@ -85,30 +59,6 @@ def test_a_buffer_is_read_back(buffer: Buffer) -> None:
     assert parse_quantity(format_quantity(buffer, "buffer"), "buffer") == buffer
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        (100, "is not a text"),
-        ("100", "has no unit"),
-        ("", "does not start with a number"),
-        ("many packets", "does not start with a number"),
-        ("0 packets", "out of range"),
-        ("1.5 packets", "not a whole number"),
-        ("-1 packets", "negative"),
-        ("10 apples", "unknown unit 'apples'"),
-        ("2 Mbit/s", "unknown unit"),
-        ("0 BDP", "out of range"),
-        ("1e9 ms", "out of range"),
-        ("nan packets", "does not start with a number"),
-    ],
-)
-def test_refused_buffers(text: object, reason: str) -> None:
-    with pytest.raises(InputError, match=reason) as error:
-        build(access__home__uplink__buffer=text)
-    assert error.value.field == "access.home.uplink.buffer"
-    assert error.value.allowed
-
-
 def test_an_unlimited_link_has_no_queue() -> None:
     scenario = build(access__home__downlink={"rate": "unlimited"})
     assert list(scenario.queues) == ["home.uplink"]
@@ -142,7 +92,7 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_kinds_of_flows(kind: str) -> None:
-    scenario = build(flows__upload={**TREE["flows"]["upload"], **KINDS[kind]})
+    scenario = build(flows__upload={**TRIAL["flows"]["upload"], **KINDS[kind]})
     assert scenario.flows[0].kind == kind
 
 
@@ -174,80 +124,6 @@ def test_digest_is_of_the_physical_content_alone() -> None:
     assert len({build(**change).digest() for change in changes} | {scenario.digest()}) == len(changes) + 1
 
 
-REFUSED: list[tuple[dict[str, Any], str, str]] = [
-    ({"duration": "0 s"}, "duration", "out of range"),
-    ({"duration": "2 d"}, "duration", "out of range"),
-    ({"duration": 100}, "duration", "has no unit"),
-    ({"duration": None}, "duration", "missing"),
-    ({"warmup": "100 s"}, "warmup", "nothing to measure"),
-    ({"sample": "10 us"}, "sample", "too many samples"),
-    ({"bottleneck": "home.downlink"}, "bottleneck", "home.uplink"),
-    ({"nosuch": 1}, "nosuch", "not a known field"),
-    ({"paths__rtt": "11 s"}, "paths.rtt", "out of range"),
-    ({"paths__rtt": "-1 ms"}, "paths.rtt", "negative"),
-    ({"paths__loss": "50%"}, "paths.loss", "out of range"),
-    ({"paths__los": "5%"}, "paths.los", "did you mean loss"),
-    ({"paths": None}, "paths", "missing"),
-    ({"access__home__uplink__rate": "1 bit/s"}, "access.home.uplink.rate", "out of range"),
-    ({"access__home__uplink__rate": "20 Gbit/s"}, "access.home.uplink.rate", "out of range"),
-    ({"access__home__uplink__rate": 1000000}, "access.home.uplink.rate", "has no unit"),
-    ({"access__home__uplink__rate": "unlimited"}, "access.home.uplink.buffer", "never used"),
-    ({"access__home__uplink__buffer": None}, "access.home.uplink.buffer", "missing"),
-    ({"access__home__uplink__buffer": "1000 B"}, "access.home.uplink.buffer", "at least 1500 B"),
-    ({"access__home__uplink__discipline": "red"}, "access.home.uplink.discipline", "drop-tail"),
-    ({"access__home__uplink__target": "5 ms"}, "access.home.uplink.target", "never used by drop-tail"),
-    ({"access__home__uplink__framing": "1 kB"}, "access.home.uplink.framing", "out of range"),
-    ({"access__home": "nosuch"}, "access.home", "adsl"),
-    ({"access__home": 3}, "access.home", "neither a name nor a table"),
-    ({"access__home__base": 3}, "access.home.base", "not a name"),
-    ({"access__internet": {}}, "access", "the other side"),
-    ({"access": 3}, "access", "no table for each access link"),
-    ({"flows": {}}, "flows", "out of range"),
-    ({"flows": None}, "flows", "no table for each group"),
-    ({"flows__upload__count": 0}, "flows", "1 to 1000 flows"),
-    ({"flows__upload__count": 1001}, "flows.upload.count", "out of range"),
-    ({"flows__upload__count": 1.5}, "flows.upload.count", "whole number"),
-    ({"flows__upload__cc": "cubc"}, "flows.upload.cc", "did you mean cubic"),
-    ({"flows__upload__cc": None}, "flows.upload.cc", "missing"),
-    ({"flows__upload__cc": {"base": "cubic", "target": "25 ms"}}, "flows.upload.cc.target", "never used by cubic"),
-    ({"flows__upload__cc": {"base": "vegas", "hs_least": "4 ms"}}, "flows.upload.cc.hs_least", "never used by vegas"),
-    ({"flows__upload__cc": {"base": "cubic", "variant": "2010"}}, "flows.upload.cc.variant", "rfc9438"),
-    ({"flows__upload__cc": {"base": "cubic", "law": "utp"}}, "flows.upload.cc.variant", "2010, 2013"),
-    ({"flows__upload__cc": {"base": "cubic", "rto_min": "200 s"}}, "flows.upload.cc.rto_min", "exceeds rto_max"),
-    ({"flows__upload__cc": {"base": "tcp-linux"}}, "flows.upload.cc.law", "missing"),
-    ({"flows__upload__from": None}, "flows.upload.from", "missing"),
-    ({"flows__upload__from": "work"}, "flows.upload.from", "home, internet"),
-    ({"flows__upload__to": "home"}, "flows.upload.to", "no link"),
-    ({"flows__upload__to": None}, "flows.upload.to", "missing"),
-    ({"flows__upload__frm": "home"}, "flows.upload.frm", "did you mean from"),
-    ({"flows__upload__from": "internet"}, "flows.upload", "no queue"),
-    ({"flows__upload__start": "100 s"}, "flows.upload.start", "before the end"),
-    ({"flows__upload__stop": "0 s"}, "flows.upload.stop", "after the start"),
-    ({"flows__upload__size": 1000}, "flows.upload.size", "has no unit"),
-    ({"flows__upload__size": "0 B"}, "flows.upload.size", "out of range"),
-    ({"flows__upload__on": "1 s"}, "flows.upload.off", "missing beside on"),
-    ({"flows__upload__period": "1 s"}, "flows.upload.message", "missing beside period"),
-    ({"flows__upload__size": "1 MB", "flows__upload__rate": "1 Mbit/s"}, "flows.upload.rate", "does not go with size"),
-    ({"flows__upload__codec": "g729"}, "flows.upload.cc", "speech has no congestion control"),
-    ({"flows__upload__window": "1000 B"}, "flows.upload.window", "at least 1448 B"),
-    ({"flows__a b": {"cc": "cubic", "from": "home", "to": "internet"}}, "flows", "is not a name"),
-    ({"flows__upload-1": dict(TREE["flows"]["upload"]), "flows__upload__count": 2}, "flows", "name of two"),
-    ({"duration": "1 d", "access__home__uplink__rate": "10 Gbit/s"}, "duration", "packets of work"),
-    (
-        {"flows__upload__rtt": "0 s", "flows__upload__from": "internet", "flows__upload__size": "1 MB"},
-        "flows",
-        "limits",
-    ),
-]
-
-
-@pytest.mark.parametrize(("changes", "field", "text"), REFUSED, ids=[f"{f}: {t}" for _, f, t in REFUSED])
-def test_what_is_refused_is_named(changes: dict[str, Any], field: str, text: str) -> None:
-    with pytest.raises(InputError) as error:
-        build(**changes)
-    assert any(p.field.startswith(field) and text in p.describe() for p in error.value.problems), str(error.value)
-
-
 def test_hystart_is_switched_off_by_one_field() -> None:
     changed = build(flows__upload__cc={"base": "cubic", "hystart": False})
     cc = changed.flows[0].cc
@@ -260,44 +136,6 @@ def test_a_loop_of_bases_ends(tmp_path: Any) -> None:
     path.write_text(f'base = "{path}"\nname = "loop"\n')
     with pytest.raises(InputError, match="perhaps of itself"):
         build(flows__upload__cc=str(path))
-
-
-PARAMETERS: list[tuple[dict[str, Any], str]] = [
-    ({"kind": "choice", "values": {"a": ["cubic"]}, "sets": ["flows.upload.cc", "paths.rtt"]}, "parameters.p.values.a"),
-    ({"kind": "time", "values": {"a": "cubic"}, "sets": ["paths.rtt"]}, "parameters.p.values"),
-    ({"kind": "choice", "values": {"a": "newreno"}, "sets": ["flows.upload.cc"]}, "flows.upload.cc"),
-    ({"kind": "choice", "values": {"a": "cubic", "b": "nosuch"}, "sets": ["flows.upload.cc"]}, "parameters.p"),
-    ({"kind": "choice", "values": {"a": "1"}, "sets": ["flows.upload.count"]}, "flows.upload.count"),
-    ({"kind": "buffer", "sets": ["access.home.downlink.buffer"]}, "access.home.downlink.buffer"),
-]
-
-
-@pytest.mark.parametrize(("body", "field"), PARAMETERS)
-def test_wrong_parameters_of_a_file(body: dict[str, Any], field: str) -> None:
-    with pytest.raises(InputError) as error:
-        build(parameters={"p": {"meaning": "x", **body}})
-    assert error.value.field.startswith(field)
-
-
-SETTINGS: list[tuple[str, dict[str, Any], str, str]] = [
-    ("geni", {"transport": "udp"}, "transport", "tcp, utp"),
-    ("geni", {"seeds": 3}, "seeds", "0, 1, 2"),
-    ("geni", {"buffer": "20"}, "buffer", "no unit"),
-    ("geni", {"nosuch": 1}, "nosuch", "transport"),
-    ("geni", {"duration": "1 s"}, "duration", "warmup"),
-    ("opnet2009", {"downloads": 2000}, "downloads", "0 to 1000"),
-    ("bufferbloat", {"rate": "1 bit/s"}, "rate", "out of range"),
-    ("latecomer", {"start": "1 h"}, "start", "before the end"),
-    ("coexistence", {"high": 0, "low": 0}, "flows", "1 to 1000"),
-]
-
-
-@pytest.mark.parametrize(("model", "values", "field", "text"), SETTINGS)
-def test_refused_settings(model: str, values: dict[str, Any], field: str, text: str) -> None:
-    with pytest.raises(InputError) as error:
-        load_link(model, **values)
-    found = [p.describe() for p in error.value.problems]
-    assert any(field in line and text in line for line in found), found
 
 
 def test_options_make_the_users_link() -> None:

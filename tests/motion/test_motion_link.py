@@ -205,24 +205,6 @@ def test_any_link_is_accounted_for_in_bounded_memory(options: dict[str, Any], se
     assert not np.any(c["begins"][sent] < c["came"][sent] - 1e-6)
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"start": "10 s"}, "start = '10 s': is not before the end; allowed: less than the duration, 10 s"),
-        ({"start": -1}, "start = '-1 s'"),
-        ({"start": "soon"}, "start = 'soon'"),
-        ({"length": 0}, "length = '0 s'"),
-        ({"length": True}, "length = True"),
-        ({"fidelity": "flow"}, "fidelity = 'flow': has no packets to watch; allowed: \"full\""),
-        ({"seed": -1}, "seed = -1: is out of range"),
-    ],
-)
-def test_what_cannot_be_recorded_is_said(options: dict[str, Any], said: str) -> None:
-    with pytest.raises(InputError) as caught:
-        motion.record(scenario(), **options)
-    assert str(caught.value).startswith(said)
-
-
 def test_a_link_without_a_queue_has_nothing_to_show() -> None:
     with pytest.raises(InputError, match="no queue has a limited rate"):
         motion.record(

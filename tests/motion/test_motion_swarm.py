@@ -135,26 +135,6 @@ def test_the_bounds_of_all_columns_are_within_that_of_a_trace() -> None:
     assert swarm.MOST_PAIRS // swarm.MOST_LOOKS > 100
 
 
-@pytest.mark.parametrize(
-    ("model", "options", "said"),
-    [
-        (
-            {"leechers": 2000},
-            {},
-            "leechers = 2000: makes 2,001 peers of 200 pieces, too many for a trace",
-        ),
-        ({"leechers": 400, "file_size": "1 GB"}, {}, "leechers = 400: makes 401 peers of 4,096 pieces"),
-        ({}, {"start": "1 s"}, "start = '1 s': is for links: a swarm is recorded whole; allowed: none"),
-        ({}, {"length": 3}, "length = 3: is for links"),
-        ({}, {"fidelity": "half"}, "fidelity = 'half'"),
-    ],
-)
-def test_what_cannot_be_recorded_is_said(model: dict[str, Any], options: dict[str, Any], said: str) -> None:
-    with pytest.raises(InputError) as caught:
-        motion.record(btflow.load("rao2010", **model), **options)
-    assert str(caught.value).startswith(said)
-
-
 def test_only_scenarios_are_recorded() -> None:
     with pytest.raises(InputError, match="is not a scenario"):
         motion.record("rao2010")  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from program import Run, runner
+from program import Run
 
 import btflow
 from btflow import InputError, motion
@@ -27,11 +27,6 @@ from btflow.plots.style import COLOURS
 def link() -> motion.Trace:
     made = scenario_from(rate="1 Mbit/s", rtt="20 ms", buffer="10 packets", flows=["cubic:1"], duration="3 s")
     return motion.record(made, seed=1)
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    return runner(monkeypatch, capsys)
 
 
 def unpacked(content: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

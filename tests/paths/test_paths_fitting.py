@@ -14,18 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from paths_made import NAMED, table
-from program import Run, runner
+from program import Run
 
 from btflow import InputError
 from btflow.paths import draw, fit, load, read_csv, triangle_violations
 from btflow.paths.fitting import MOST_FITTED, between_all
 from btflow.paths.measured import Measured
 from btflow.plots import path_quantiles
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    return runner(monkeypatch, capsys)
 
 
 @settings(max_examples=25, deadline=None)

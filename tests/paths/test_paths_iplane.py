@@ -14,17 +14,12 @@ import numpy as np
 import pytest
 import xarray as xr
 from paths_made import links_file, ring
-from program import Run, runner
+from program import Run
 
 from btflow import InputError
 from btflow.paths import fit_iplane, load, pop_rtts, read_iplane, triangle_violations
 from btflow.paths.fitting import WORST
 from btflow.paths.iplane import KNOWN, pop_paths
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    return runner(monkeypatch, capsys)
 
 
 def test_links_are_read_and_shortest_paths_found(tmp_path: Path) -> None:

@@ -10,18 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from paths_made import NAMED, star, table
-from program import Run, runner
+from program import Run
 
 from btflow import InputError
 from btflow.paths import fit, read_csv
 from btflow.paths.lines import Pairs
 
 UNITLESS = 'the column loss names no unit and is read as fractions, of which 0.01 is 1%; loss_unit="%" reads percent'
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    return runner(monkeypatch, capsys)
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -61,11 +59,8 @@ def titles(drawn: go.Figure) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_figures_are_pure_and_say_where_they_are_from(sweep: xr.Dataset, name: str) -> None:
-    before = sweep.copy(deep=True)
+def test_figures_say_where_they_are_from(sweep: xr.Dataset, name: str) -> None:
     drawn = FIGURES[name](sweep)
-    assert drawn == FIGURES[name](sweep)
-    xr.testing.assert_identical(sweep, before)
     assert drawn.layout.title.text.startswith("Mean completion time")
     assert drawn.layout.title.subtitle.text.startswith("rao2010, 54 points × 3 replicas")
     assert "failed" not in drawn.layout.title.subtitle.text
@@ -232,13 +227,6 @@ def test_sobol_bars_are_the_indices(saltelli: xr.Dataset) -> None:
     high = found["total_high"].values[[2, 0, 1]]
     np.testing.assert_allclose(np.add(bars["total"].x, bars["total"].error_x.array), high)
     assert drawn.layout.xaxis.title.text == "share of the variance"
-
-
-def test_html_needs_no_network(sweep: xr.Dataset, tmp_path: Path) -> None:
-    plots.save(FIGURES["heat_map"](sweep), tmp_path / "figure.html")
-    text = (tmp_path / "figure.html").read_text(encoding="utf-8")
-    assert not re.search(r"<script[^>]*\bsrc=", text)
-    assert "Plotly.newPlot" in text
 
 
 def test_values_have_handy_units() -> None:

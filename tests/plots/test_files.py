@@ -10,7 +10,7 @@ import made
 import plotly.graph_objects as go
 import pytest
 from browser import chromium, needs_browser, page
-from program import runner
+from program import Run
 
 from btflow import plots
 from btflow.errors import InputError
@@ -37,10 +37,7 @@ def test_a_figure_becomes_a_picture_of_its_size(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @needs_browser
-def test_the_command_line_writes_pictures(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = runner(monkeypatch, capsys)
+def test_the_command_line_writes_pictures(tmp_path: Path, run: Run) -> None:
     code, _, error = run("link", "--flow", "cubic", "--duration", "5 s", "--plot", str(tmp_path / "link.pdf"))
     assert (code, error) == (0, "")
     assert (tmp_path / "link.pdf").read_bytes().startswith(b"%PDF")

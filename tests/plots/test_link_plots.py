@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from pathlib import Path
 
 import link_dataset
 import numpy as np
@@ -51,14 +49,6 @@ def test_axes_say_what_and_in_which_unit(result: xr.Dataset, name: str) -> None:
     shaded = "" if name == "queue_ccdf" else ", shaded: the first 30 s, which do not count"
     assert drawn.layout.title.subtitle.text == f"1 Mbit/s, 50 ms, 100 packets, seed 7{shaded}"
     assert drawn.layout.title.text
-
-
-@pytest.mark.parametrize("name", [*VIEWS, "link_overview"])
-def test_figures_are_pure(result: xr.Dataset, name: str) -> None:
-    before = result.copy(deep=True)
-    function = VIEWS.get(name, plots.link_overview)
-    assert function(result) == function(result)
-    xr.testing.assert_identical(result, before)
 
 
 def test_windows_are_those_of_the_flows(result: xr.Dataset) -> None:
@@ -250,29 +240,3 @@ def test_each_line_of_the_overview_is_in_one_legend() -> None:
     one = plots.link_overview(link_dataset.dataset(3))
     assert [t.legend for t in one.data if t.showlegend is not False] == ["legend"] * 4
     assert {t.legendgroup for t in one.data if t.name in NAMES} == set(FLOWS)  # hidden in both views at once
-
-
-def test_html_needs_no_network(result: xr.Dataset, tmp_path: Path) -> None:
-    plots.save(plots.link_overview(result), tmp_path / "link.html")
-    text = (tmp_path / "link.html").read_text(encoding="utf-8")
-    assert not re.search(r"<script[^>]*\bsrc=", text)
-    assert "<title>1 Mbit/s, 50 ms, 100 packets</title>" in text
-
-
-WRONG: list[tuple[Callable[[], object], str, str]] = [
-    (lambda: plots.windows(3), "result", "what btflow.simulate_link returns"),  # type: ignore[arg-type]  # on purpose
-    (lambda: plots.rates(xr.Dataset()), "result", "what btflow.simulate_link returns"),
-    (lambda: plots.queue(xr.Dataset()), "result", "what btflow.simulate_link returns"),
-    (lambda: plots.link_overview(xr.Dataset()), "result", "what btflow.simulate_link returns"),
-    (lambda: plots.queue_ccdf({}), "results", "in a mapping by label"),
-    (lambda: plots.queue_ccdf({"a": xr.Dataset()}), "results['a']", "what btflow.simulate_link returns"),
-    (lambda: plots.delay_cdf({}), "delays", "in a mapping by label"),
-]
-
-
-@pytest.mark.parametrize(("call", "field", "allowed"), WRONG)
-def test_wrong_arguments_are_named(call: Callable[[], object], field: str, allowed: str) -> None:
-    with pytest.raises(InputError) as caught:
-        call()
-    assert caught.value.field == field
-    assert allowed in caught.value.allowed

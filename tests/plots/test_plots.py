@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import figures_made
+import link_dataset
 import made
 import numpy as np
 import plotly.graph_objects as go
@@ -53,14 +55,6 @@ def test_axes_say_what_and_in_which_unit(result: xr.Dataset, name: str) -> None:
         "segment_payloads": ("payload [B]", "segments at or below [%]"),
     }
     assert axis_titles(drawn) == expected[name]
-
-
-@pytest.mark.parametrize("name", [*SINGLE, "overview"])
-def test_figures_are_pure(result: xr.Dataset, name: str) -> None:
-    before = result.copy(deep=True)
-    function = SINGLE.get(name, plots.overview)
-    assert function(result) == function(result)
-    xr.testing.assert_identical(result, before)
 
 
 def test_completion_times_are_those_of_the_leechers(result: xr.Dataset) -> None:
@@ -214,28 +208,6 @@ def test_a_sweep_over_something_else() -> None:
             call()
 
 
-WRONG: list[tuple[Callable[[xr.Dataset], object], str, object, str]] = [
-    (lambda _: plots.completion_cdf({}), "results", {}, "in a mapping by label"),
-    (lambda _: plots.why_slow(3), "results", 3, "in a mapping by label"),  # type: ignore[arg-type]  # wrong on purpose
-    (lambda _: plots.send_gaps({"a": 3}), "results['a']", 3, "what btflow.simulate returns"),  # type: ignore[dict-item]  # wrong on purpose
-    (lambda _: plots.overview(3), "result", 3, "what btflow.simulate returns"),  # type: ignore[arg-type]  # wrong on purpose
-    (lambda _: plots.rtt_sweep({}), "curves", {}, "at least one by label"),
-    (lambda r: plots.sweep_curves([r], spread="zz"), "spread", "zz", "peers, replicas"),  # type: ignore[arg-type]  # wrong on purpose
-    (lambda r: plots.sweep_curves([r], lines="zzz"), "lines", "zzz", "upload_limit, seed_upload_limit, rtt"),
-    (lambda _: plots.sweep_curves([3]), "results[0]", 3, "what btflow.simulate returns"),  # type: ignore[list-item]  # wrong on purpose
-]
-
-
-@pytest.mark.parametrize(("call", "field", "value", "allowed"), WRONG)
-def test_wrong_arguments_are_named(
-    result: xr.Dataset, call: Callable[[xr.Dataset], object], field: str, value: object, allowed: str
-) -> None:
-    with pytest.raises(InputError) as caught:
-        call(result)
-    assert (caught.value.field, caught.value.value) == (field, value)
-    assert allowed in caught.value.allowed
-
-
 def test_several_replicas_have_a_line_each_and_one_together(result: xr.Dataset) -> None:
     first, second, together = plots.completion_cdf(result, bound=False).data
     assert (first.name, second.name, together.name) == (*2 * ("leechers, each replica",), "leechers, replicas together")
@@ -276,14 +248,32 @@ def test_colours_are_distinct_and_none_is_yellow() -> None:
     assert "#F0E442" not in COLOURS
 
 
-def test_html_needs_no_network(result: xr.Dataset, tmp_path: Path) -> None:
-    plots.save(plots.overview(result), tmp_path / "figure.html")
+@pytest.mark.parametrize("name", figures_made.FIGURES)
+def test_figures_are_pure(name: str) -> None:
+    results = [of() for of in (figures_made.sweep, figures_made.few, figures_made.link, figures_made.swarm)]
+    before = [result.copy(deep=True) for result in results]
+    draw = figures_made.FIGURES[name]
+    assert draw() == draw()
+    for result, was in zip(results, before, strict=True):
+        xr.testing.assert_identical(result, was)
+
+
+@pytest.mark.parametrize(
+    ("draw", "title", "width"),
+    [
+        (lambda: plots.overview(made.dataset()), "rao2010: 1 seed and 3 leechers</title>", "1200px"),
+        (lambda: plots.link_overview(link_dataset.dataset()), "1 Mbit/s, 50 ms, 100 packets</title>", ""),
+        (figures_made.FIGURES["heat_map"], "Mean completion time", ""),
+    ],
+)
+def test_html_needs_no_network(draw: Callable[[], go.Figure], title: str, width: str, tmp_path: Path) -> None:
+    plots.save(draw(), tmp_path / "figure.html")
     text = (tmp_path / "figure.html").read_text(encoding="utf-8")
     assert not re.search(r"<script[^>]*\bsrc=", text)
     assert not re.search(r"<link[^>]*\bhref=", text)
     assert "Plotly.newPlot" in text
-    assert "<title>rao2010: 1 seed and 3 leechers</title>" in text
-    assert "max-width: 1200px" in text
+    assert f"<title>{title}" in text
+    assert f"max-width: {width}" in text
     assert '"responsive": true' in text
     assert not re.search(r'"width":\s*(900|1200)', text)  # as wide as the window
     assert len(text) > 3_000_000  # plotly.js itself

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
+import made
 import numpy as np
 import pytest
 import xarray as xr
@@ -96,20 +98,43 @@ def test_measured_paths_may_be_a_list() -> None:
     assert np.quantile(line.x, 0.5) == pytest.approx(200.0)
 
 
-@pytest.mark.parametrize(
-    ("call_it", "field"),
-    [
-        (lambda: plots.beside_published({"a": [1]}, cast("Any", [3]), **WORDS["beside_published"]), "published"),
-        (
-            lambda: plots.beside_published({"a": [1]}, cast("Any", {"a": "b"}), **WORDS["beside_published"]),
-            r"published\['a'\]",
-        ),
-        (lambda: plots.rtt_sweep({"a": ([1.0], [2.0], [1.0, 1.0], [3.0])}), r"curves\['a'\]"),
-        (lambda: plots.completion_against_buffer([]), "results"),
-        (lambda: plots.delay_cdf({"a": [np.nan]}), "delays"),
-        (lambda: plots.beside_theory({}, cast("Any", 3), **WORDS["beside_theory"]), "theory"),
-    ],
-)
-def test_the_other_arguments_are_checked(call_it: Callable[[], object], field: str) -> None:
-    with pytest.raises(InputError, match=f"^{field} = "):
+A_SWARM, A_LINK = "what btflow.simulate returns", "what btflow.simulate_link returns"
+ODD: Any = 3
+ODD_TEXT: Any = "b"
+WRONG: list[tuple[Callable[[], object], str, str]] = [
+    (lambda: plots.beside_published({"a": [1]}, cast("Any", [3]), **WORDS["beside_published"]), "published", ""),
+    (lambda: plots.beside_published({"a": [1]}, {"a": ODD_TEXT}, **WORDS["beside_published"]), "published['a']", ""),
+    (lambda: plots.rtt_sweep({"a": ([1.0], [2.0], [1.0, 1.0], [3.0])}), "curves['a']", ""),
+    (lambda: plots.rtt_sweep({}), "curves = {}", "at least one by label"),
+    (lambda: plots.completion_against_buffer([]), "results", ""),
+    (lambda: plots.completion_by_rank({}), "results", "in a mapping by label"),
+    (lambda: plots.delay_cdf({"a": [np.nan]}), "delays", ""),
+    (lambda: plots.delay_cdf({}), "delays", "in a mapping by label"),
+    (lambda: plots.beside_theory({}, ODD, **WORDS["beside_theory"]), "theory", ""),
+    (lambda: plots.completion_cdf({}), "results = {}", "in a mapping by label"),
+    (lambda: plots.why_slow(ODD), "results = 3", "in a mapping by label"),
+    (lambda: plots.send_gaps({"a": ODD}), "results['a'] = 3", A_SWARM),
+    (lambda: plots.overview(ODD), "result = 3", A_SWARM),
+    (lambda: plots.sweep_curves([ODD]), "results[0] = 3", A_SWARM),
+    (lambda: plots.sweep_curves([made.dataset()], spread=cast("Any", "zz")), "spread = 'zz'", "peers, replicas"),
+    (lambda: plots.sweep_curves([made.dataset()], lines="zz"), "lines = 'zz'", "upload_limit, seed_upload_limit, rtt"),
+    (lambda: plots.windows(ODD), "result", A_LINK),
+    (lambda: plots.rates(xr.Dataset()), "result", A_LINK),
+    (lambda: plots.queue(xr.Dataset()), "result", A_LINK),
+    (lambda: plots.link_overview(xr.Dataset()), "result", A_LINK),
+    (lambda: plots.queue_ccdf({}), "results", "in a mapping by label"),
+    (lambda: plots.queue_ccdf({"a": xr.Dataset()}), "results['a']", A_LINK),
+]
+
+
+@pytest.mark.parametrize(("call_it", "said", "allowed"), WRONG)
+def test_the_other_arguments_are_checked(call_it: Callable[[], object], said: str, allowed: str) -> None:
+    with pytest.raises(InputError, match=f"^{re.escape(said)}") as caught:
         call_it()
+    assert caught.value.field == said.partition(" = ")[0]
+    assert allowed in caught.value.allowed
+
+
+def test_the_axis_of_queues_is_one_of_two(swarm: xr.Dataset) -> None:
+    with pytest.raises(InputError, match="packets, seconds"):
+        plots.uplink_queue_ccdf(swarm, axis=cast("Any", "bytes"))

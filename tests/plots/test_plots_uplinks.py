@@ -73,14 +73,6 @@ def test_axes_say_what_and_in_which_unit(result: xr.Dataset, swarms: list[xr.Dat
     assert drawn.layout.title.subtitle.text == "median, bars: lower and upper quartile of the leechers"
 
 
-@pytest.mark.parametrize("name", [*LINKED, "completion_by_rank", "overview", "completion_cdf", "pieces_over_time"])
-def test_figures_are_pure(result: xr.Dataset, name: str) -> None:
-    before = result.copy(deep=True)
-    function = getattr(plots, name)
-    assert function(result) == function(result)
-    xr.testing.assert_identical(result, before)
-
-
 @pytest.mark.parametrize("name", LINKED)
 def test_a_swarm_without_links_is_refused(name: str) -> None:
     with pytest.raises(InputError) as caught:
@@ -242,10 +234,3 @@ def test_the_bound_is_that_of_the_uplinks(swarms: list[xr.Dataset]) -> None:
     assert lower_bound(together) == pytest.approx(8.0 * 0.75)  # 6 MB at 6 * 125 + 250 kB/s
     endless = together.assign_coords(uplink_rate=together.uplink_rate + np.inf)
     assert lower_bound(endless) is None
-
-
-def test_wrong_arguments_are_named(result: xr.Dataset) -> None:
-    with pytest.raises(InputError, match="packets, seconds"):
-        plots.uplink_queue_ccdf(result, axis="bytes")  # type: ignore[arg-type]  # wrong on purpose
-    with pytest.raises(InputError, match="in a mapping by label"):
-        plots.completion_by_rank({})

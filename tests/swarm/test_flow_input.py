@@ -9,7 +9,7 @@ from typing import Any
 import flow_made as made
 import pytest
 import xarray as xr
-from program import Run, runner
+from program import Run
 
 import btflow
 from btflow import InputError, ScenarioError, load, memory, plots, simulate
@@ -18,11 +18,6 @@ from btflow.swarm.flow_limits import check_flow
 from btflow.swarm.report import summary
 
 SMALL = ("--set", "leechers=4", "--set", "file_size=300 kB")
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    return runner(monkeypatch, capsys)
 
 
 @pytest.fixture(scope="module")
@@ -39,113 +34,6 @@ def idle(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(btflow.swarm.flow, "run", never)
     monkeypatch.setattr(btflow.swarm.flow, "load_kernels", never)
-
-
-@pytest.mark.usefixtures("idle")
-@pytest.mark.parametrize(
-    ("args", "texts"),
-    [
-        (("rao2010", "--fidelity", "fluid"), ("--fidelity = 'fluid': is no fidelity", "full or flow")),
-        (("rao2010", "--fidelity", ""), ("--fidelity = '': is no fidelity", "full or flow")),
-        (("rao2010", "--fidelity", "Flow"), ("--fidelity = 'Flow': is no fidelity",)),
-        (
-            ("flashcrowd", "--set", "classes.tcp.access.uplink.discipline=codel", "--fidelity", "flow"),
-            ("classes.tcp.access.uplink.discipline = 'codel'", "drop-tail", "--fidelity full"),
-        ),
-        (
-            ("flashcrowd", "--set", "uplink=unlimited", "--fidelity", "flow"),
-            ("classes.tcp.access.uplink.rate = 'unlimited'", "a rate", "--fidelity full"),
-        ),
-        (
-            ("flashcrowd", "--set", "buffer=2900 B", "--fidelity", "flow"),
-            ("access.uplink.buffer = '2900 B'", "less than the 3000 B", "--fidelity full"),
-        ),
-        (
-            ("flashcrowd", "--set", "buffer=39 ms", "--fidelity", "flow"),
-            ("access.uplink.buffer", "empties in 39 ms, less than the 40 ms", "--fidelity full"),
-        ),
-        (
-            ("flashcrowd", "--set", "buffer=100 ms", "--set", "rtt=210 ms", "--fidelity", "flow"),
-            ("access.uplink.buffer", "empties in 100 ms, less than the 10", "--fidelity full"),
-        ),
-        (
-            ("flashcrowd", "--set", "buffer=9 packets", "--fidelity", "flow"),
-            ("access.uplink.buffer = '9 packets'", "less than the 10 packets", "--fidelity full"),
-        ),
-        (
-            ("flashcrowd", "--set", "loss=6%", "--fidelity", "flow"),
-            ("paths.loss = '0.06'", "more than the 5%", "--fidelity full"),
-        ),
-        (
-            ("flashcrowd", "--set", "client=transmission-4", "--fidelity", "flow"),
-            ("client.choker = 'salted-rate'", "list or last-round", "--fidelity full"),
-        ),
-        (
-            ("flashcrowd", "--set", "classes.utp.client.free_slots=tick", "--fidelity", "flow"),
-            ("classes.utp.client.free_slots = 'tick'", "with choker = last-round", "at-once"),
-        ),
-        (
-            ("flashcrowd", "--set", "classes.utp.tcp=nice", "--fidelity", "flow"),
-            ("classes.utp.tcp = 'nice'", "another law, such as newreno", "--fidelity full"),
-        ),
-        (
-            ("flashcrowd", "--set", "downlink=80 kbit/s", "--fidelity", "flow"),
-            ("access.downlink.buffer = '5000 B'", "less than the 6000 B", "6000 B or more", "--fidelity full"),
-        ),
-        (
-            ("flashcrowd", "--set", "rtt=1.1 s", "--set", "buffer=2 s", "--fidelity", "flow"),
-            ("paths.rtt", "more than the 1 s", "--fidelity full"),
-        ),
-        (
-            ("flashcrowd", "--set", "slots=3", "--set", "buffer=710 ms", "--fidelity", "flow"),
-            ("access.uplink.buffer", "empties in 0.71 s, and 3 upload slots", "4 slots or more", "--fidelity full"),
-        ),
-        (
-            ("flashcrowd", "--set", "seed_uplink=900 kbit/s", "--fidelity", "flow"),
-            ("classes.seed.access.uplink.rate = '112500 B/s'", "a leecher's 125000 B/s", "no uTP", "--fidelity full"),
-        ),
-        (
-            ("flashcrowd", "--set", "utp_target=47 ms", "--fidelity", "flow"),
-            ("classes.tcp.utp.target = '47 ms'", "less than the 48 ms", "48 ms or more", "--fidelity full"),
-        ),
-        (
-            ("flashcrowd", "--set", "aqm=cake", "--fidelity", "flow"),
-            ("access.uplink.discipline = 'cake'", "drop-tail", "--fidelity full"),
-        ),
-        (
-            ("rao2010", "--set", "rtt=1501ms", "--fidelity", "flow"),
-            ("paths.rtt = '1.501 s'", "more than the 1.5 s", "--fidelity full"),
-        ),
-        (
-            ("rao2010", "--set", "slots=121", "--fidelity", "flow"),
-            ("slots = '121 upload slots'", "120 of flow", "--fidelity full"),
-        ),
-        (
-            ("rao2010", "--set", "upload_limit=30MB/s", "--fidelity", "flow"),
-            ("classes.seed.upload_limit", "upload slots", "120 of flow", "--fidelity full"),
-        ),
-        (
-            ("rao2010", "--set", "classes.*.client.max_uploads=200", "--fidelity", "flow"),
-            ("classes.seed.client.max_uploads = '200 upload slots'", "120 of flow", "--fidelity full"),
-        ),
-        (
-            ("testa2012", "--set", "uplink_queue=host", "--fidelity", "flow"),
-            ("uplink_queue = 'host'", "modem", "--fidelity full"),
-        ),
-        (
-            ("testa2012", "--set", "cc=nice", "--fidelity", "flow"),
-            ("classes.seed.tcp = 'nice-2.6'", "another law", "--fidelity full"),
-        ),
-    ],
-)
-def test_the_command_line_says_in_one_line_what_flow_does_not_have(
-    run: Run, args: tuple[str, ...], texts: tuple[str, ...]
-) -> None:
-    code, out, err = run("run", *args)
-    assert (code, out) == (2, "")
-    assert err.startswith("btflow: error: ")
-    assert err.count("\n") == 1
-    assert all(text in err for text in texts)
 
 
 @pytest.mark.usefixtures("idle")

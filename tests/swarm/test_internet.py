@@ -18,8 +18,8 @@ import pytest
 import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
-from internet_made import RAO2010, SMALL, constant, file, swarm
-from program import runner
+from internet_made import FIXED, RAO2010, SMALL, constant, file, swarm
+from program import Run
 
 import btflow
 from btflow import InputError, ScenarioError, describe, load, memory, plots, simulate, sweep
@@ -289,17 +289,14 @@ def test_a_field_of_the_model_that_a_parameter_names_can_be_set() -> None:
         made.set(internet="none")
 
 
-def test_what_was_set_is_shown_without_the_rtt_and_loss_that_are_never_used(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_was_set_is_shown_without_the_rtt_and_loss_that_are_never_used(run: Run) -> None:
     assert {"rtt", "loss"} <= load("rao2010").parameters.keys()
     assert not {"rtt", "loss"} & swarm().parameters.keys()
     assert swarm().set(internet="none", rtt="1 s").parameters["rtt"] == "1 s"
     found = simulate(swarm(), seed=1)
     assert not {"rtt", "loss"} & json.loads(found.attrs["parameters"]).keys()
     subtitle = plots.overview(found).layout.title.subtitle.text
-    fixed = [f"--set={name}={value}" for name, value in SMALL.items()]
-    printed = runner(monkeypatch, capsys)("run", "rao2010", *fixed, "--set=internet=iplane")[1]
+    printed = run("run", "rao2010", *FIXED, "--set=internet=iplane")[1]
     for text in (subtitle, printed):
         assert "internet = iplane" in text
         assert "rtt =" not in text
@@ -365,23 +362,16 @@ def test_iplane_is_a_path_model_among_the_values_of_a_sweep(tmp_path: Path) -> N
         sweep(load("rao2010", **SMALL), {"rtt": "0 ms,iplane"}, jobs=1, progress=False)
 
 
-def test_the_sweep_of_a_model_file_names_path_models_beside_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_sweep_of_a_model_file_names_path_models_beside_it(tmp_path: Path, run: Run) -> None:
     file(tmp_path / "p.toml", name="mine")
     (tmp_path / "swarm.toml").write_text(f'{RAO2010.read_text()}\n[sweep.vary]\ninternet = ["none", "p.toml"]\n')
-    fixed = [f"--set={name}={value}" for name, value in SMALL.items()]
-    out = str(tmp_path / "found.zarr")
-    code, printed, said = runner(monkeypatch, capsys)("sweep", str(tmp_path / "swarm.toml"), *fixed, f"--out={out}")
+    code, printed, said = run("sweep", "swarm.toml", *FIXED, "--out=found.zarr")
     assert (code, said) == (0, "")
     assert "2 of 2 swarms done, 0 failed" in printed
 
 
-def test_a_run_prints_what_its_paths_were(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    run = runner(monkeypatch, capsys)
-    code, printed, _ = run(
-        "run", "rao2010", *(f"--set={name}={value}" for name, value in SMALL.items()), "--set=internet=iplane"
-    )
+def test_a_run_prints_what_its_paths_were(run: Run) -> None:
+    code, printed, _ = run("run", "rao2010", *FIXED, "--set=internet=iplane")
     rtt, loss = replica_paths(compile_scenario(swarm()), 0, 0)
     row = next(line for line in printed.splitlines() if line.startswith("mean of the paths"))
     each = 1000 * rtt.sum(axis=0) / 9
@@ -390,13 +380,10 @@ def test_a_run_prints_what_its_paths_were(monkeypatch: pytest.MonkeyPatch, capsy
         f"loss {100 * loss.sum() / 90:.2f}%, of iplane"
     )
     assert code == 0
-    assert "mean of the paths" not in run("run", "rao2010", *(f"--set={n}={v}" for n, v in SMALL.items()))[1]
+    assert "mean of the paths" not in run("run", "rao2010", *FIXED)[1]
 
 
-def test_the_program_says_what_is_wrong_in_a_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = runner(monkeypatch, capsys)
+def test_the_program_says_what_is_wrong_in_a_line(run: Run) -> None:
     code, _, said = run("run", "rao2010", "--set", "internet=iplane", "--set", "loss=5%")
     assert (code, said.count("\n")) == (2, 1)
     assert said.startswith("btflow: error: loss = '5%': is never used: internet = iplane")
@@ -446,11 +433,7 @@ def test_a_sweep_takes_the_content_of_path_models(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["run", "link", "sweep", "list"])
-def test_a_path_model_in_place_of_a_swarm_is_told_what_it_is_for(
-    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = runner(monkeypatch, capsys)
-    monkeypatch.chdir(tmp_path)
+def test_a_path_model_in_place_of_a_swarm_is_told_what_it_is_for(command: str, tmp_path: Path, run: Run) -> None:
     read_paths("iplane").save("whole.toml")
     file(tmp_path / "my paths.toml", **constant())
     for name in ("iplane", "whole.toml", "my paths.toml")[command == "list" :]:  # the list describes what it shows

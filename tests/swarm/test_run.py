@@ -11,22 +11,22 @@ import made
 import numpy as np
 import pytest
 import states
-from test_determinism import digest
+from engines import ENGINES
 
 import btflow
 from btflow import InputError, ScenarioError, SimulationError, load, memory, simulate, termination
 from btflow.swarm.program import compile_scenario
-from btflow.swarm.run import run_swarm
 from btflow.swarm.state import build, state_bytes
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000, 10**9])
 def test_the_size_of_a_chunk_changes_nothing(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     program = compile_scenario(states.scenario(leechers=5, file_size="500 kB", rtt="120 ms", loss=0.04))
-    expected = digest(run_swarm(program, 7, 0))
+    of = ENGINES["swarm"]
+    expected = of.digest(of.run(program, 7, 0))
     monkeypatch.setattr(termination, "FIRST_CHUNK", size)
     monkeypatch.setattr(termination, "next_chunk", lambda *_: size)
-    assert digest(run_swarm(program, 7, 0)) == expected
+    assert of.digest(of.run(program, 7, 0)) == expected
 
 
 def test_a_chunk_takes_a_fifth_of_a_second() -> None:

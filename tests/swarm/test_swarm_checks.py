@@ -8,6 +8,7 @@ from importlib.resources import files
 from typing import Any
 
 import pytest
+from scenario_made import of_clients
 
 from btflow.config.catalog import parse
 from btflow.config.files import read_toml
@@ -43,130 +44,10 @@ def tree() -> dict[str, Any]:
         ),
     ],
 )
-def test_a_client_is_checked_once_for_all_its_classes(
-    tree: dict[str, Any], changed: dict[str, Any], field: str, text: str
-) -> None:
-    for peer_class in tree["classes"].values():
-        peer_class["client"] = {"base": CLIENT, **changed}
-    found = refusals(tree)
+def test_a_client_is_checked_once_for_all_its_classes(changed: dict[str, Any], field: str, text: str) -> None:
+    found = refusals(of_clients({"base": CLIENT, **changed}))
     assert list(found) == [f"classes.seed.client.{field}"]
     assert text in found[f"classes.seed.client.{field}"]
-
-
-@pytest.mark.parametrize(
-    ("client", "changed", "text"),
-    [
-        (CLIENT, {"free_slots": "at-once"}, "free_slots = 'at-once': does not go with choker = list; allowed: tick"),
-        (CLIENT, {"optimistic": "random"}, "optimistic = 'random': does not go with choker = list; allowed: list-head"),
-        (
-            CLIENT,
-            {"choker": "salted-rate"},
-            "optimistic = 'list-head': does not go with choker = salted-rate; allowed: l",
-        ),
-        (
-            CLIENT,
-            {"interest": "missing"},
-            "interest = 'missing': does not go with picker = begun-first; allowed: unreq",
-        ),
-        (
-            CLIENT,
-            {"endgame": "when-idle"},
-            "endgame = 'when-idle': does not go with picker = begun-first; allowed: none",
-        ),
-        (
-            CLIENT,
-            {"limiter": "shares", "quota_kept": "1 s"},
-            "limiter_interval = '0 s': is none, which limiter = shares needs; allowed: more th",
-        ),
-        (
-            CLIENT,
-            {"limiter": "shares", "limiter_interval": "500 ms"},
-            "quota_kept = '0 s': is none, which limiter = shares needs; allowed: more than 0 s",
-        ),
-        (
-            CLIENT,
-            {"limiter": "shares", "limiter_interval": "500 ms", "quota_kept": "400 ms"},
-            "quota_kept = '400 ms': is less than limiter_interval: no quota could be used up; allowed: 500 ms or more",
-        ),
-        (
-            "libtorrent-2",
-            {"quota_spare": "4 s"},
-            "quota_spare = '4 s': is more than quota_kept: nothing is ever given at once; allowed: 0 s to 3 s",
-        ),
-        (
-            CLIENT,
-            {"limiter": "quota"},
-            "limiter_interval = '0 s': is none, which limiter = quota needs; allowed: more th",
-        ),
-        (
-            CLIENT,
-            {"request_interval": "1 s"},
-            "request_interval = '1 s': is never used: picker = begun-first asks when",
-        ),
-        (
-            CLIENT,
-            {"retry_interval": "5 s"},
-            "retry_interval = '5 s': is never used: picker = begun-first asks when some",
-        ),
-        (
-            CLIENT,
-            {"refill_below": 0.5},
-            "refill_below = '50%': is never used: picker = begun-first asks when something",
-        ),
-        (
-            CLIENT,
-            {"fast_extension": True},
-            "fast_extension = 'true': is never used: picker = begun-first asks when some",
-        ),
-        (
-            CLIENT,
-            {"batch_interval": "10 s"},
-            "batch_interval = '10 s': is never used: no request_interval says when it",
-        ),
-        (
-            "libtorrent-2",
-            {"slot_time": "0 s"},
-            "slot_time = '0 s': is none, which choker = last-round needs; allowed: m",
-        ),
-        (
-            "libtorrent-2",
-            {"piece_quota": 0},
-            "piece_quota = '0': is none, which choker = last-round needs; allowed: mor",
-        ),
-        (
-            "libtorrent-2",
-            {"whole_piece_time": "0 s"},
-            "whole_piece_time = '0 s': is none, which picker = whole-pieces n",
-        ),
-        (
-            "libtorrent-2",
-            {"retry_interval": "0 s"},
-            "retry_interval = '0 s': is none, which picker = whole-pieces needs",
-        ),
-        (
-            "libtorrent-2",
-            {"max_uploads": 0},
-            "max_uploads = 0: leaves a peer with this upload limit no upload slot: ",
-        ),
-        (
-            "transmission-4",
-            {"request_interval": "0 s"},
-            "request_interval = '0 s': is none, which picker = fewest-left n",
-        ),
-        (
-            CLIENT,
-            {"allowed_fast_set_size": 100},
-            "allowed_fast_set_size = 100: is more than the 16 pieces of the file;",
-        ),
-    ],
-)
-def test_rules_that_contradict_each_other_or_lack_what_they_need_are_refused(
-    tree: dict[str, Any], client: str, changed: dict[str, Any], text: str
-) -> None:
-    tree["swarm"] |= {"file_size": "4 MiB", "piece_size": "256 KiB"}
-    for peer_class in tree["classes"].values():
-        peer_class["client"] = {"base": client, **changed}
-    assert any(text in line for line in refusals(tree).values())
 
 
 def test_an_unknown_rule_is_refused_with_those_there_are(tree: dict[str, Any]) -> None:

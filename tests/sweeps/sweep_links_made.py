@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -9,6 +11,8 @@ from numpy.typing import NDArray
 
 from btflow import load_link
 from btflow.link.scenario import LinkScenario
+from btflow.sweeps.declare import declaration, declare
+from btflow.sweeps.plan import Plan
 
 Vary = dict[str | tuple[str, ...], object]
 
@@ -22,6 +26,17 @@ FLOW_FIGURES = {"goodput": "goodput", "rtt_mean": "rtt_mean", "timeouts": "timeo
 def short(model: str = "coexistence", **values: object) -> LinkScenario:
     """Return an experiment of about a millisecond."""
     return load_link(model).set(**{"duration": "10 s", "warmup": "1 s", **values})
+
+
+VARY: Vary = {"buffer": ["10 packets", "40 packets"], "low_cc": ["ledbat", "utp"], "high": [0, 1, 2]}
+
+
+def planned(scenario: LinkScenario | None = None, **said: Any) -> Plan:
+    """Return a sweep of 24 short experiments, declared."""
+    scenario = scenario or short()
+    how = {name: said.pop(name) for name in ("fidelity", "check") if name in said}
+    given = declaration(said.pop("vary", VARY), {}, "vary", **{"replicas": 2, **said})
+    return declare(scenario.document, scenario.given, given, **how)
 
 
 def same(found: object, expected: object) -> bool:

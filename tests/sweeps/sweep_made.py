@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -22,6 +23,8 @@ from btflow.sweeps import database
 from btflow.sweeps.database import FILE
 from btflow.sweeps.declare import declaration, declare
 from btflow.sweeps.plan import Plan
+from btflow.sweeps.results import Part
+from btflow.sweeps.store import Store
 
 TINY = {"leechers": 3, "file_size": "512 KiB"}
 """A swarm of a millisecond."""
@@ -99,6 +102,22 @@ def breaking_off(after: int) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(database, "transaction", break_off)
         with pytest.raises(ZeroDivisionError):
+            yield
+
+
+@contextmanager
+def interrupted(after: int) -> Iterator[None]:
+    """Have Ctrl-C come once a store has kept so many parts, and expect that it ends what runs."""
+    kept, keep = count(1), Store.add
+
+    def add(self: Store, part: Part) -> None:
+        keep(self, part)
+        if next(kept) == after:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Store, "add", add)
+        with pytest.raises(KeyboardInterrupt):
             yield
 
 

@@ -9,24 +9,20 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
-from internet_made import SMALL, constant, file, swarm
-from program import Run, runner
+from internet_made import FIXED, SMALL, constant, file, swarm
+from program import Run
 
 from btflow import analysis, load, simulate, sweep
 from btflow.analysis.design import value_text
 
-FIXED = [f"--set={name}={value}" for name, value in SMALL.items()]
-
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+def run(run: Run, tmp_path: Path) -> Run:
     """Return a function that runs a sweep of the command line in a folder of its own, which has a damaged model."""
-    monkeypatch.chdir(tmp_path)
     file(tmp_path / "falls.toml", loss=[{"share": 0.5, "value": 0.1}, {"share": 1.0, "value": 0}])
     file(tmp_path / "my.toml")
     (tmp_path / "broken.toml").write_text("x = [")
-    invoke = runner(monkeypatch, capsys)
-    return lambda model, *args: invoke("sweep", model, *FIXED, "--out=o.zarr", *args)
+    return lambda model, *args: run("sweep", model, *FIXED, "--out=o.zarr", *args)
 
 
 def test_one_swarm_is_said_in_the_singular(run: Run) -> None:

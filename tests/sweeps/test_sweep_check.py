@@ -19,11 +19,10 @@ from typing import Any, cast
 import numpy as np
 import pytest
 import xarray as xr
-from dask_made import local
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from program import Run, runner
+from program import Run
 from sweep_made import VARY, bits, breaking_off, finished, planned, read, small_tasks, start, sweep_args, tiny, written
 from sweep_stopped import CODES, LONG, in_time, kept, stopped, wait_for_a_part
 
@@ -38,9 +37,7 @@ from btflow.sweeps.database import FILE
 from btflow.sweeps.design import Design
 from btflow.sweeps.plan import Plan
 from btflow.sweeps.precheck import CANDIDATES, checked_points, scout
-from btflow.sweeps.results import Part
 from btflow.sweeps.running import Running
-from btflow.sweeps.store import Store
 from btflow.sweeps.swarm_figures import Peers, Statistics, Swarms
 
 CHECK = 5
@@ -75,20 +72,6 @@ def whole_store(small_chunks: None, tmp_path_factory: pytest.TempPathFactory) ->
 @pytest.fixture(scope="module")
 def whole(whole_store: Path) -> xr.Dataset:
     return bits(read(whole_store))
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    with local(2) as client:
-        yield client
-
-
-@pytest.fixture(params=["threads", "processes", "dask"])
-def how(request: pytest.FixtureRequest) -> Running:
-    """Return each way to run a sweep."""
-    if request.param == "dask":
-        return Running(client=request.getfixturevalue("cluster"))
-    return Running(jobs=2, backend=request.param)
 
 
 def grid_of(shape: tuple[int, ...]) -> Design:
@@ -191,33 +174,6 @@ def test_every_design_can_be_checked(vary: Vary, sample: str | None) -> None:
     error = analysis.flow_error(found, ["completion_mean"])
     assert int(error["points"][0]) == points
     assert float(error["bias"][0]) == pytest.approx((flow / full - 1).mean(), rel=1e-12)
-
-
-@pytest.mark.slow
-def test_an_interrupted_check_resumes_to_the_same_bits(
-    how: Running, whole: xr.Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In threads, processes and on a cluster; Ctrl-C comes after the first part, and once more."""
-    small_tasks(monkeypatch)
-    path, made, keep = tmp_path / "a.zarr", checking(), Store.add
-    left = 0
-
-    def interrupted(self: Store, part: Part) -> None:
-        nonlocal left
-        keep(self, part)
-        left -= 1
-        if left == 0:
-            signal.raise_signal(signal.SIGINT)
-
-    monkeypatch.setattr(Store, "add", interrupted)
-    for after in (1, 2):
-        left = after
-        with pytest.raises(KeyboardInterrupt):
-            api.execute(made, path, how, resume=True)
-    there = read(path)
-    assert 0 < int((there.status != 0).sum() + (there.full_status != 0).sum()) < UNITS
-    assert api.execute(made, path, how, resume=True) == (UNITS, 0)
-    assert bits(read(path)).identical(whole)
 
 
 @pytest.mark.slow
@@ -346,13 +302,6 @@ def test_a_parameter_must_not_be_called_as_the_check_is(name: str, tmp_path: Pat
 
 
 FLOW = ("--fidelity", "flow", "--replicas", "2")
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
-    """Return a function that runs the command line in this process, in a folder of its own."""
-    monkeypatch.chdir(tmp_path)
-    return runner(monkeypatch, capsys)
 
 
 def joined(text: str) -> str:

@@ -13,21 +13,13 @@ from pathlib import Path
 
 import pytest
 import zarr
-from program import Run, runner
+from program import Run
 from sweep_made import TINY, bits, read, sweep_args, tiny
 
 from btflow import memory
 from btflow.cli.sweep import cause
 from btflow.swarm.program import compile_scenario
 from btflow.swarm.state import state_bytes
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
-    """Return a function that runs the command line in this process, in a folder of its own."""
-    monkeypatch.chdir(tmp_path)
-
-    return runner(monkeypatch, capsys)
 
 
 def test_a_sweep_is_run_and_resumed(run: Run) -> None:

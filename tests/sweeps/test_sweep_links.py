@@ -4,37 +4,21 @@ from __future__ import annotations
 
 import csv
 import json
-import signal
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import xarray as xr
-from dask_made import local
-from program import Run, runner
-from sweep_links_made import FILE, Vary, check_point, short
-from sweep_made import bits, read, small_tasks, sweep_args, tiny
+from program import Run
+from sweep_links_made import FILE, Vary, check_point, planned, short
+from sweep_made import bits, read, sweep_args, tiny
 
 from btflow import InputError, analysis, load_link, plots, simulate_link, sweep
 from btflow.link.program import compile_link
-from btflow.link.scenario import LinkScenario
 from btflow.link.state import build, state_bytes
 from btflow.sweeps import api, runs
-from btflow.sweeps.declare import declaration, declare
-from btflow.sweeps.plan import Plan
-from btflow.sweeps.results import Part
 from btflow.sweeps.running import Running
-from btflow.sweeps.store import Store
-
-
-def planned(scenario: LinkScenario | None = None, **said: Any) -> Plan:
-    """Return a sweep of 24 short experiments, declared."""
-    scenario = scenario or short()
-    vary: Vary = {"buffer": ["10 packets", "40 packets"], "low_cc": ["ledbat", "utp"], "high": [0, 1, 2]}
-    given = declaration(said.pop("vary", vary), {}, "vary", **{"replicas": 2, **said})
-    return declare(scenario.document, scenario.given, given)
 
 
 @pytest.fixture(scope="module")
@@ -43,37 +27,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> xr.Dataset:
     path = tmp_path_factory.mktemp("whole") / "a.zarr"
     assert api.execute(planned(), path, Running(jobs=1)) == (24, 0)
     return bits(read(path))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("backend", ["threads", "processes", "dask"])
-def test_an_interrupted_sweep_resumes_to_the_same_bits(
-    backend: str, whole: xr.Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    small_tasks(monkeypatch)
-    path, made, keep = tmp_path / "a.zarr", planned(), Store.add
-    kept: list[Part] = []
-
-    def interrupted(self: Store, part: Part) -> None:
-        keep(self, part)
-        kept.append(part)
-        if len(kept) == 2:
-            signal.raise_signal(signal.SIGINT)
-
-    monkeypatch.setattr(Store, "add", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        api.execute(made, path, Running(jobs=1, backend="threads"))
-    monkeypatch.undo()
-    found = read(path)
-    done = found.status == 1
-    assert 0 < int(done.sum()) < 24
-    assert bits(found).where(done).identical(whole.where(done).assign_attrs(found.attrs))
-    if backend == "dask":
-        with local(1, processes=False) as client:
-            assert api.execute(made, path, Running(client=client), resume=True) == (24, 0)
-    else:
-        assert api.execute(made, path, Running(jobs=2, backend=backend), resume=True) == (24, 0)
-    assert bits(read(path)).identical(whole)
 
 
 def test_a_sample_has_points_that_are_single_runs_too() -> None:
@@ -122,35 +75,6 @@ def test_the_memory_of_an_experiment_is_known_before_it_is_made(model: str) -> N
     assert state_bytes(program) == sum(a.nbytes for name, a in state._asdict().items() if name not in own)
 
 
-@pytest.mark.parametrize(
-    ("vary", "said", "text"),
-    [
-        ({"bufer": ["5 packets"]}, {}, "did you mean buffer"),
-        ({"flows.hihg.cc": ["cubic"]}, {}, "did you mean high"),
-        ({"flows.0.cc": ["cubic"]}, {}, "flows has no '0'"),
-        ({"rtt": ["5 kB"]}, {}, "rtt = '5 kB'"),
-        ({"rtt": [5]}, {}, "rtt = 5"),
-        ({"flows.high.cc": ["cubik"]}, {}, "cubic"),
-        ({"high": "lin(0, 5000, 3)"}, {}, "5000"),
-        ({"low_cc": "lin(1, 2, 3)"}, {}, "range of numbers"),
-        ({"goodput": [1]}, {}, "goodput"),
-        ({"sample": ["5 ms"]}, {}, "vary = 'sample': cannot be varied"),
-        ({"rtt": ["5 ms"]}, {"keep": ["peers"]}, "is of swarms: link experiments do not have it"),
-        ({"rtt": ["5 ms"]}, {"keep": "series"}, "is of swarms: link experiments do not have it"),
-        ({"rtt": ["5 ms"]}, {"keep": "flows"}, "cannot be kept"),
-        ({}, {}, "nothing is varied"),
-    ],
-)
-def test_what_is_wrong_is_said_before_any_work(
-    vary: Vary, said: dict[str, Any], text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(api, "execute", lambda *_, **__: pytest.fail("it was run"))
-    with pytest.raises(InputError) as error:
-        sweep(short(), vary, out=tmp_path / "a.zarr", progress=False, **said)
-    assert text in str(error.value)
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_parameter_that_has_the_name_of_a_figure_cannot_be_varied(tmp_path: Path) -> None:
     parameter = '[parameters.goodput]\nkind = "time"\nmeaning = "x"\nsets = ["paths.rtt"]\n'
     (tmp_path / "a.toml").write_text(FILE.replace("[sweep]", f"{parameter}\n[sweep]"))
@@ -173,14 +97,6 @@ def test_the_store_of_another_sweep_is_refused(tmp_path: Path) -> None:
             sweep(other, vary, out=path, resume=True, jobs=1, progress=False)
         assert text in str(error.value)
     assert read(path).identical(before)
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
-    """Return a function that runs the command line in this process, in a folder of its own."""
-    monkeypatch.chdir(tmp_path)
-
-    return runner(monkeypatch, capsys)
 
 
 def test_the_program_sweeps_and_exports_links(run: Run, tmp_path: Path) -> None:

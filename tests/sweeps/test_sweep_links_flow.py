@@ -3,42 +3,32 @@
 from __future__ import annotations
 
 import json
-import signal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import xarray as xr
-from program import Run, runner
+from program import Run
 from sweep_links_made import Vary, check_point, short
-from sweep_made import bits, read, small_tasks
+from sweep_links_made import planned as links_planned
+from sweep_made import bits, read
 
 from btflow import InputError, analysis, load_link, plots, simulate_link, sweep
 from btflow.analysis.against_full import OF_LINKS, in_full
 from btflow.sweeps import api
-from btflow.sweeps.declare import declaration, declare
 from btflow.sweeps.link_figures import RECORDS
 from btflow.sweeps.plan import Plan
 from btflow.sweeps.precheck import scout
-from btflow.sweeps.results import Part
 from btflow.sweeps.running import Running
-from btflow.sweeps.store import Store
 
-VARY: Vary = {"buffer": ["10 packets", "40 packets"], "low_cc": ["ledbat", "utp"], "high": [0, 2]}
 CHECK = 3
-UNITS = 2 * 8 + CHECK
+UNITS = 3 * 8 + CHECK
 
 
 def planned(**said: Any) -> Plan:
-    """Return a sweep of 16 short experiments in flow, and of three in full, declared."""
-    scenario = short()
-    return declare(
-        scenario.document,
-        scenario.given,
-        declaration(VARY, {}, "vary", replicas=2),
-        **{"fidelity": "flow", "check": CHECK, **said},
-    )
+    """Return a sweep of 24 short experiments in flow, and of three in full, declared."""
+    return links_planned(**{"fidelity": "flow", "check": CHECK, **said})
 
 
 @pytest.fixture(scope="module")
@@ -52,13 +42,6 @@ def whole_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def whole(whole_store: Path) -> xr.Dataset:
     return bits(read(whole_store))
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
-    """Return a function that runs the command line in this process, in a folder of its own."""
-    monkeypatch.chdir(tmp_path)
-    return runner(monkeypatch, capsys)
 
 
 def values(at: xr.Dataset, prefix: str = "") -> dict[str, Any]:
@@ -78,31 +61,6 @@ def test_each_experiment_is_the_single_run_of_its_fidelity(whole: xr.Dataset) ->
         point = values(whole.isel(check=number), "check_")
         seed = int(whole.check_seed[number])
         check_point(at, simulate_link(short(**point), seed=seed), 1 + point["high"])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("backend", ["threads", "processes"])
-def test_an_interrupted_check_resumes_to_the_same_bits(
-    backend: str, whole: xr.Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    small_tasks(monkeypatch)
-    path, made, keep = tmp_path / "a.zarr", planned(), Store.add
-    kept: list[Part] = []
-
-    def interrupted(self: Store, part: Part) -> None:
-        keep(self, part)
-        kept.append(part)
-        if len(kept) == 3:
-            signal.raise_signal(signal.SIGINT)
-
-    monkeypatch.setattr(Store, "add", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        api.execute(made, path, Running(jobs=1, backend="threads"))
-    monkeypatch.undo()
-    there = read(path)
-    assert 0 < int((there.status != 0).sum() + (there.full_status != 0).sum()) < UNITS
-    assert api.execute(made, path, Running(jobs=2, backend=backend), resume=True) == (UNITS, 0)
-    assert bits(read(path)).identical(whole)
 
 
 def test_the_kernels_of_both_fidelities_are_loaded_beforehand() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,15 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
-from dask_made import local
 from hypothesis import given
 from hypothesis import strategies as st
-from sweep_made import UNITS, bits, planned, read, small_tasks, tiny
+from sweep_links_made import planned as links_planned
+from sweep_made import UNITS, bits, interrupted, planned, read, small_tasks, tiny
 
 from btflow import InputError, load, sweep
 from btflow.swarm.replica import Floats, Replica
 from btflow.sweeps import api, executor, precheck
 from btflow.sweeps.executor import Processes
+from btflow.sweeps.plan import Plan
 from btflow.sweeps.results import Part
 from btflow.sweeps.running import Backlog, Running
 from btflow.sweeps.store import Store
@@ -38,48 +39,37 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> xr.Dataset:
     return bits(read(path))
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    """Return a client of a Dask cluster of two processes."""
-    with local(2) as client:
-        yield client
-
-
-@pytest.fixture(params=["threads", "processes", "dask"])
-def how(request: pytest.FixtureRequest) -> Running:
-    """Return each way to run a sweep."""
-    if request.param == "dask":
-        return Running(client=request.getfixturevalue("cluster"))
-    return Running(jobs=2, backend=request.param)
+SWEEPS: dict[str, Callable[[], Plan]] = {
+    "swarms": planned,
+    "swarms in flow, some checked": lambda: planned(fidelity="flow", check=5, replicas=3),
+    "links": links_planned,
+    "links in flow, some checked": lambda: links_planned(fidelity="flow", check=3),
+}
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", SWEEPS)
 def test_an_interrupted_sweep_resumes_to_the_same_bits(
-    how: Running, whole: xr.Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, how: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ctrl-C comes while the first parts are kept, then again a little later; then the sweep is let go on."""
     small_tasks(monkeypatch)
-    path, made = tmp_path / "a.zarr", planned()
-    keep = Store.add
-    left = 0
-
-    def interrupted(self: Store, part: Part) -> None:
-        nonlocal left
-        keep(self, part)
-        left -= 1
-        if left == 0:
-            signal.raise_signal(signal.SIGINT)
-
-    monkeypatch.setattr(Store, "add", interrupted)
+    monkeypatch.setattr("btflow.sweeps.dataset.CHUNK_RUNS", 3)
+    path, made = tmp_path / "a.zarr", SWEEPS[kind]()
+    units = made.units
+    assert api.execute(made, tmp_path / "whole.zarr", Running(jobs=1)) == (units, 0)
+    whole = bits(read(tmp_path / "whole.zarr"))
     seen = []
-    for left in (2, 5):  # noqa: B007  # `interrupted` counts it down
-        with pytest.raises(KeyboardInterrupt):
+    for after in (2, 5):
+        with interrupted(after):
             api.execute(made, path, how, resume=True)
         found = read(path)
-        seen.append(int((found.status == 1).sum()))
-        assert bits(found).where(found.status == 1).identical(whole.where(found.status == 1).assign_attrs(found.attrs))
-    assert 0 < seen[0] < seen[1] < UNITS
-    assert api.execute(made, path, how, resume=True) == (UNITS, 0)
+        blocks = [found[name] for name in ("status", "full_status") if name in found]
+        seen.append(sum(int((status == 1).sum()) for status in blocks))
+        here, there = (bits(each).drop_dims("check", errors="ignore") for each in (found, whole))
+        assert here.where(found.status == 1).identical(there.where(found.status == 1).assign_attrs(found.attrs))
+    assert 0 < seen[0] < seen[1] < units
+    assert api.execute(made, path, how, resume=True) == (units, 0)
     assert bits(read(path)).identical(whole)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
@@ -223,29 +213,6 @@ def test_threads_and_processes_are_chosen_by_what_is_done_sooner(monkeypatch: py
     monkeypatch.setattr(executor, "LONG_SWARM", -1.0)
     long = planned(tiny(leechers=100), vary={"rtt": "0 ms"})
     assert executor.sooner(long.job, long.task(0, 1).points[0], 10**6, 64) == "threads"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        ({"seed": -1}, "seed = -1"),
-        ({"replicas": 0}, "replicas = 0"),
-        ({"replicas": 2.0}, "whole number"),
-        ({"jobs": 0}, "jobs = 0"),
-        ({"backend": "gpu"}, "threads or processes"),
-        ({"keep": ["everything"]}, "peers, series"),
-        ({"out": "a.nc"}, "ending in .zarr"),
-        ({"client": "tcp://127.0.0.1:1", "jobs": 2}, "of this machine"),
-        ({"sample": 5}, "is not a sample"),
-        ({"common": "no"}, "common = 'no'"),
-        ({"jobs": -1}, "jobs = -1"),
-        ({"retry_failed": True}, "retry_failed: is said of a sweep that is not resumed"),
-    ],
-)
-def test_bad_arguments(arguments: dict[str, Any], text: str) -> None:
-    with pytest.raises(InputError) as caught:
-        sweep(tiny(), {"rtt": "0 ms"}, progress=False, **arguments)
-    assert text in str(caught.value)
 
 
 def test_a_sweep_without_anything_to_vary() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from program import runner
+from program import Run
 
 from btflow import load, sweep
 from btflow.units import KINDS, Buffer, BytePrefix, Kind, UnitError, format_quantity, parse_quantity
@@ -72,9 +72,7 @@ def test_a_space_that_breaks_no_line_is_a_space(space: str) -> None:
         parse_quantity(f"1{space}000 ms", "time")
 
 
-def test_such_a_space_is_taken_on_the_command_line_in_files_and_in_python(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_such_a_space_is_taken_on_the_command_line_in_files_and_in_python(tmp_path: Path, run: Run) -> None:
     small = {"leechers": 2, "file_size": "1\u00a0MB", "rtt": "50\u202fms"}
     plain = load("rao2010", leechers=2, file_size="1 MB", rtt="50 ms")
     assert load("rao2010", **small) == plain
@@ -85,7 +83,7 @@ def test_such_a_space_is_taken_on_the_command_line_in_files_and_in_python(
     points = sweep(load("rao2010", **small), {"rtt": "lin(10\u00a0ms, 20\u202fms, 2)"}, progress=False)
     assert points["rtt"].values.tolist() == [0.01, 0.02]
     args = [f"--set={name}={value}" for name, value in small.items()]
-    code, printed, _ = runner(monkeypatch, capsys)("run", "rao2010", *args, "--json")
+    code, printed, _ = run("run", "rao2010", *args, "--json")
     assert code == 0
     assert json.loads(printed)["parameters"]["rtt"] == "50 ms"
 

@@ -62,15 +62,6 @@ def test_exit_code_and_summary(factor: float, code: int, monkeypatch: pytest.Mon
     assert all(f"| {name} | {row.verdict} |" in text for name, row in rows.items())
 
 
-@pytest.mark.parametrize(("arguments", "message"), [(["--only", "R99"], "R99"), (["--replicas", "0"], "replicas")])
-def test_wrong_options(
-    arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("sys.argv", ["validation", *arguments])
-    assert run_app(command.app, "validation") == 2
-    assert message in capsys.readouterr().err
-
-
 def test_interrupting_is_quiet(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def interrupted(*_: object) -> report.Report:
         raise KeyboardInterrupt

@@ -13,8 +13,6 @@ from btflow import simulate
 from btflow.options import FIDELITIES, Fidelity
 from validation import claims, experiments, pipeline
 from validation.cases import Case
-from validation.command import run_app
-from validation.fidelity import __main__ as command
 from validation.fidelity import report, search, verdicts
 from validation.fidelity.compare import STATISTICS, Pair, average, difference, growth, mean_error, wanted
 from validation.fidelity.measured import Measured, measured
@@ -186,11 +184,3 @@ def test_the_summary_has_every_section(tmp_path: Path) -> None:
     assert "## Cells\n\n| " in text
     assert "| a | 8 | 104 | +1.0 (" in text
     assert "| 1.00 | 0.125 | 8.0 |" in text
-
-
-def test_the_command_refuses_an_unknown_part(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sys.argv", ["validation.fidelity", "--part", "cells,tables"])
-    assert run_app(command.app, "validation.fidelity") == 2
-    assert "--part" in capsys.readouterr().err

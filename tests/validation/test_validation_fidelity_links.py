@@ -9,8 +9,6 @@ import pytest
 
 from btflow import simulate
 from btflow.swarm.report import summary
-from validation.command import run_app
-from validation.fidelity.links import __main__ as command
 from validation.fidelity.links import ideals, report, swarms, verdicts
 from validation.fidelity.links.compare import Pair, equality, gaps, ratios, targets, wrong
 from validation.fidelity.links.measured import Figures, Of, measured
@@ -142,11 +140,3 @@ def test_claims_beside_fulls() -> None:
     assert list(full) == list(verdicts.IDS)
     assert full["T01"].verdict == "reproduced"
     assert verdicts.section({"T01": Row("", "as it is", "reproduced")}, full).answer[0].startswith("1 of 1 verdicts")
-
-
-def test_the_command_refuses_an_unknown_part(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sys.argv", ["validation.fidelity.links", "--part", "cells"])
-    assert run_app(command.app, "validation.fidelity.links") == 2
-    assert "--part" in capsys.readouterr().err

@@ -11,9 +11,7 @@ import pytest
 from btflow import simulate
 from btflow.paths import PathModel, load
 from validation import paths, reference
-from validation.command import run_app
 from validation.experiments import LIMITS
-from validation.internet import __main__ as command
 from validation.internet import figures, report
 from validation.internet.measured import Measured, measured
 from validation.internet.shares import Results, at_all_limits, reasons, rows
@@ -136,11 +134,3 @@ def test_summary_and_page_have_every_row(tmp_path: Path) -> None:
     assert "the slowest swarm is +50.0% (10 kB/s)" in text
     assert [len(figure.data) for figure, _ in drawn.values()] == [3, 12]
     assert (tmp_path / "a.html").read_text().count("<figure>") == 2
-
-
-def test_the_command_refuses_too_few_swarms(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sys.argv", ["validation.internet", "--swarms", "1"])
-    assert run_app(command.app, "validation.internet") == 2
-    assert "--swarms" in capsys.readouterr().err

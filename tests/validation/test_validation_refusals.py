@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 import typer
 
+from validation import __main__ as capped
 from validation import explorer, first_figure, visitor_memory
 from validation.calibration import __main__ as calibration
 from validation.command import run_app
+from validation.fidelity import __main__ as fidelity
+from validation.fidelity.links import __main__ as links
 from validation.internet import __main__ as internet
 
 
@@ -40,10 +43,15 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
             (visitor_memory.app, ["nonsense"]),
             "REQUEST = 'nonsense': is unknown; allowed: the page; link, most packets;",
         ),
+        ((capped.app, ["--only", "R99"]), "--only = 'R99': is not a claim that is checked; allowed: R01, "),
+        ((capped.app, ["--only", ","]), "--only = ','"),
+        ((capped.app, ["--replicas", "0"]), "--replicas"),
+        ((fidelity.app, ["--part", "cells,tables"]), "--part = 'tables': is not a part; allowed: cells, "),
+        ((links.app, ["--part", "cells"]), "--part = 'cells': is not a part; allowed: flashcrowd, "),
+        ((internet.app, ["--swarms", "1"]), "--swarms"),
         ((calibration.app, ["--data", "/no/such"]), "'--data': dir '/no/such' does not exist"),
         ((calibration.app, ["/no/such"]), "'RAW': dir '/no/such' does not exist"),
     ],
-    ids=["explorer", "internet", "visitor_memory", "calibration", "calibration-raw"],
     indirect=["refused"],
 )
 def test_what_is_wrong_is_named(refused: str, said: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -13,13 +12,14 @@ from btflow.benchmarks.command import Step, show, steps
 from btflow.benchmarks.machine import machine
 from btflow.benchmarks.table import Section, as_markdown
 
-from validation.command import run_app
+from validation.command import application, run_app
 from validation.markdown import Report
+from validation.report import today
 
 SUMMARY = Path(__file__).parent.parent / "benchmarks.md"
 QUESTION = "What does a swarm, a sweep or a link cost, and is that as little as was to be reached?"
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = application()
 
 
 @app.command()
@@ -50,9 +50,8 @@ def page(sections: Sequence[Section], found_at: Sequence[str]) -> Report:
     *behind, goals = sections
     came_out = [row[-1] for row in goals.rows[1:]]
     verdict = f"{came_out.count('reached')} of {len(came_out)} figures are reached."
-    today = datetime.now(UTC).date().isoformat()
     written = (
-        f"Written by `make bench` on {today}. What is said to be recorded was measured earlier, all else in this run."
+        f"Written by `make bench` on {today()}. What is said to be recorded was measured earlier, all else in this run."
     )
     lines = [as_markdown(goals), written, *found_at]
     return Report(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from validation.command import run_app
+from validation.command import application, run_app
 
 if TYPE_CHECKING:
     from validation.calibration.report import Measured
@@ -25,7 +25,7 @@ COPIED = """\
 Copied, not rebuilt: published.csv, typed in from the paper{}."""
 NO_LOGS = ", and what is of losses, as the ping logs (IndirectionDC) are not in the folder"
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = application()
 
 
 @app.command()

@@ -11,9 +11,9 @@ from typing import Annotated
 import typer
 
 from validation.clients import cells as cells_module
-from validation.command import run_app
+from validation.command import application, run_app
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None, no_args_is_help=True)
+app = application(no_args_is_help=True)
 
 RUNS = 3
 Cells = Annotated[str, typer.Option(metavar="A,B", help="Cells; all by default.")]

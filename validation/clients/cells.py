@@ -11,6 +11,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from btflow.errors import InputError
 from btflow.units.quantity import FrozenModel, Quantity
+from validation import command
 
 FOLDER = Path(__file__).parent
 FILE = FOLDER / "cells.toml"
@@ -191,8 +192,4 @@ def chosen(names: str, cells: dict[str, Cell]) -> list[Cell]:
     Raises:
         InputError: There is no such cell.
     """
-    wanted = [name.strip() for name in names.split(",") if name.strip()] or list(cells)
-    for name in wanted:
-        if name not in cells:
-            raise InputError("--cells", name, "is not a cell", ", ".join(cells))
-    return [cells[name] for name in wanted]
+    return [cells[name] for name in command.chosen("--cells", names, cells, "a cell")]

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from btflow.errors import InputError
+from validation import command
 from validation.clients import cells, mainline, predictions, scenario
 from validation.clients.report import compare, table
 from validation.markdown import Report
@@ -230,10 +230,7 @@ def chosen(names: str) -> dict[str, Hypothesis]:
     Raises:
         InputError: There is no such hypothesis.
     """
-    wanted = [name.strip() for name in names.split(",") if name.strip()] or list(HYPOTHESES)
-    for name in wanted:
-        if name not in HYPOTHESES:
-            raise InputError("--only", name, "is not a hypothesis", ", ".join(HYPOTHESES))
+    wanted = command.chosen("--only", names, HYPOTHESES, "a hypothesis")
     return {name: one for name, one in HYPOTHESES.items() if name in wanted or name == "model"}
 
 

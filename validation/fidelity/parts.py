@@ -16,7 +16,7 @@ from validation.fidelity.compare import BOUND, STATISTICS, Pair, pairs, wanted
 from validation.fidelity.measured import cost, measured
 from validation.fidelity.report import Costs, Section, compared, cpu, order, overall
 from validation.fidelity.swarms import SEEDS, Setup
-from validation.report import markdown
+from validation.markdown import table as markdown
 from validation.sweeps import Sweeps
 
 

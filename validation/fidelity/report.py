@@ -10,8 +10,9 @@ import btflow
 from btflow.options import FIDELITIES, Fidelity
 from validation.fidelity.compare import AVERAGE, BOUND, STATISTICS, Pair, average, mean_error
 from validation.markdown import Report
+from validation.markdown import table as markdown
 from validation.part import Part, Row
-from validation.report import markdown, today
+from validation.report import today
 from validation.statistics import SIGNIFICANT, change, p_greater
 
 SUMMARY = Path(__file__).parent.parent / "fidelity.md"

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from validation.command import run_app
+from validation.command import GOES_ON, JOBS, OUT, Fresh, Jobs, Out, application, run_app
 
-OUT = Path(__file__).parent.parent / "report"
 SWARMS, NEAR = 96, 16
 """Swarms of each upload limit on the Internet, with and without loss, and at RTT 0: 20 minutes of CPU time."""
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = application()
 
 
 @app.command()
 def validate(
     swarms: Annotated[int, typer.Option(min=3, max=1000, help="Swarms of each limit with and without loss.")] = SWARMS,
     near: Annotated[int, typer.Option(min=2, max=1000, help="Swarms of each limit at RTT 0.")] = NEAR,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the report.")] = OUT,
+    out: Out = OUT,
     image: Annotated[str | None, typer.Option(metavar="FILE.png", help="Draw the swarms there; needs Kaleido.")] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Swarms at once.")] = min(2, os.cpu_count() or 1),
-    fresh: Annotated[bool, typer.Option("--fresh", help="Run all again, even what an earlier call has run.")] = False,
+    jobs: Jobs = JOBS,
+    fresh: Fresh = False,
 ) -> None:
     """Find which share of swarms, and of peers, on paths of the Internet is less than 15% slower than at RTT 0.
 
@@ -58,8 +55,4 @@ def validate(
 
 
 if __name__ == "__main__":
-    sys.exit(
-        run_app(
-            app, "validation.internet", "interrupted; what has been run is kept, and the next call goes on from there"
-        )
-    )
+    sys.exit(run_app(app, "validation.internet", GOES_ON))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -11,12 +10,13 @@ from pathlib import Path
 import plotly.graph_objects as go
 
 import btflow
-from btflow.files import replacing
+from validation import markup
 from validation.internet.shares import Results, Row, at_all_limits, reasons, rows
 from validation.internet.swarms import KINDS, NEAR, PATHS, WHOLE
 from validation.markdown import Report as Page
-from validation.markup import drawings, page, table
-from validation.report import markdown
+from validation.markdown import table as markdown
+from validation.markup import drawings, table
+from validation.report import today
 from validation.statistics import wilson
 
 SUMMARY = Path(__file__).parent.parent / "internet.md"
@@ -62,7 +62,7 @@ class Report:
 
 def make(results: Results) -> Report:
     """Return the report of today."""
-    return Report(results, datetime.datetime.now(datetime.UTC).date().isoformat())
+    return Report(results, today())
 
 
 def answer(report: Report) -> list[str]:
@@ -152,8 +152,7 @@ def write_page(report: Report, figures: Mapping[str, tuple[go.Figure, str]], pat
         _table(WHY, why(report)),
         f"<p>{escape(WHY_TEXT)}</p>",
     ]
-    with replacing(path) as partial:
-        partial.write_text(page(title, body), encoding="utf-8")
+    markup.write(path, title, body)
 
 
 def _table(header: Sequence[str], cells: list[tuple[str, ...]]) -> str:

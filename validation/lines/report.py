@@ -11,7 +11,7 @@ from btflow import lines
 from btflow.lines.compared import Figure, simulable
 from btflow.lines.line import Estimate, Line
 from validation.lines.made import LINES, PACKET, READ, Made, files
-from validation.markdown import Report
+from validation.markdown import Report, table
 
 REPORT = Path(__file__).parents[1] / "lines.md"
 FIGURE = Path(__file__).parents[2] / "docs" / "figures" / "my-line.svg"
@@ -38,6 +38,11 @@ class Row(NamedTuple):
     def holds(self) -> bool:
         """Whether the interval holds what was set."""
         return self.found.low <= self.true <= self.found.high
+
+    @property
+    def held(self) -> str:
+        """The same as the table has it."""
+        return "yes" if self.holds else "**no**"
 
     @property
     def bounded(self) -> bool:
@@ -89,36 +94,33 @@ def _made() -> Iterator[str]:
         "`tests/lines/recorded/README.md`. `python -m validation.lines measure` makes them again (root, five minutes); "
         "this page is written by `python -m validation.lines report`."
     )
-    yield from ("", "| line | uplink | buffer | base RTT | downlink |", "| --- | --- | --- | --- | --- |")
-    for made in LINES.values():
-        room = "FQ-CoDel" if made.managed else f"{made.room:,} {made.unit}"
-        yield (
-            f"| {made.name} | {8e-6 * made.uplink:.3g} Mbit/s | {room} | {1e3 * made.rtt:.0f} ms | "
-            f"{8e-6 * made.downlink:.3g} Mbit/s, {made.downlink_room / 1e3:.0f} kB |"
+    rows = (
+        (
+            made.name,
+            f"{8e-6 * made.uplink:.3g} Mbit/s",
+            "FQ-CoDel" if made.managed else f"{made.room:,} {made.unit}",
+            f"{1e3 * made.rtt:.0f} ms",
+            f"{8e-6 * made.downlink:.3g} Mbit/s, {made.downlink_room / 1e3:.0f} kB",
         )
+        for made in LINES.values()
+    )
+    yield from ("", *table(("line", "uplink", "buffer", "base RTT", "downlink"), rows))
 
 
 def _fitted(found: list[Row]) -> Iterator[str]:
-    yield from (
-        "",
-        "## Set and fitted",
-        "",
-        "| files | figure | set | fitted | held |",
-        "| --- | --- | --- | --- | --- |",
-    )
-    for row in found:
-        held = "yes" if row.holds else "**no**"
-        text = row.found.text(row.scale, row.unit)
-        yield f"| {row.names} | {row.what} | {row.scale * row.true:.4g} {row.unit} | {text} | {held} |"
+    yield from ("", "## Set and fitted", "")
+    rows = ((r.names, r.what, f"{r.scale * r.true:.4g} {r.unit}", r.found.text(r.scale, r.unit), r.held) for r in found)
+    yield from table(("files", "figure", "set", "fitted", "held"), rows)
 
 
 def _compared(figures: dict[str, tuple[Figure, ...]]) -> Iterator[str]:
     yield from ("", "## Measured and simulated", "")
     yield "Largest difference of the medians and 95th percentiles of the round-trip times, and of the goodput:"
-    yield from ("", "| files | round-trip time | goodput |", "| --- | --- | --- |")
+    rows = []
     for names, some in figures.items():
         worst = [max((f.off for f in some if (f.unit == "ms") is kind), key=abs, default=0.0) for kind in (True, False)]
-        yield f"| {names} | {worst[0]:+.0%} | {worst[1]:+.0%} |"
+        rows.append((names, f"{worst[0]:+.0%}", f"{worst[1]:+.0%}"))
+    yield from ("", *table(("files", "round-trip time", "goodput"), rows))
 
 
 def draw() -> None:

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from btflow.errors import InputError
-from validation.command import run_app
+from validation.command import OUT, Out, application, chosen, run_app
 from validation.packet_level.tables import RELEASE
 
-OUT = Path(__file__).parent.parent / "report"
-
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = application()
 
 
 @app.command()
@@ -25,7 +21,7 @@ def validate(
         int | None, typer.Option(min=2, max=1000, help="Our runs of a cell; by default as many as ns-3's.")
     ] = None,
     ns3: Annotated[str, typer.Option(metavar="VERSION", help="Of ns-3: whose tables to compare with.")] = RELEASE,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the report.")] = OUT,
+    out: Out = OUT,
 ) -> None:
     """Check link experiments against the frozen packet-level tables and two papers; exit 1 if a figure is not reached.
 
@@ -35,11 +31,7 @@ def validate(
 
     frozen.use(ns3)
     judges = report.judges()
-    wanted = [name.strip() for name in only.split(",") if name.strip()]
-    unknown = [name for name in wanted if name not in judges]
-    if unknown:
-        raise InputError("--only", unknown[0], "is nothing that is checked", ", ".join(judges))
-    ids = [name for name in judges if not wanted or name in wanted]
+    ids = chosen("--only", only, judges, "a claim that is checked")
     start, entries = time.process_time(), []
     for name in ids:
         entries.append(report.entry(name, seeds))

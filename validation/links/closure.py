@@ -29,9 +29,9 @@ from btflow.link.program import compile_link
 from btflow.link.results import whole_quantiles
 from btflow.link.run import run_link
 from btflow.link.state import LinkProgram
-from validation.command import run_app
+from validation.command import application, run_app
 from validation.links.patterns import KINDS, WINDOW, Pattern, draw
-from validation.markdown import Report
+from validation.markdown import Report, table
 
 OUT = Path(__file__).parents[1] / "links_closure.md"
 PATTERNS, QUICK = 1000, 5
@@ -44,7 +44,7 @@ QUANTILES = (0.5, 0.9, 0.99)
 WORST = 10
 
 Floats = NDArray[np.float64]
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = application()
 
 
 class Seen(NamedTuple):
@@ -167,11 +167,6 @@ def tallied(found: Sequence[Compared]) -> dict[str, tuple[Tally, Tally, Tally]]:
 COLUMNS = ("", "compared", "flow", "packets again", "flow, means", "packets again, means")
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return a table of markdown."""
-    return [f"| {' | '.join(line)} |" for line in (heads, ["---", *["---:"] * (len(heads) - 1)], *rows)]
-
-
 def errors(c: Compared) -> tuple[float, float]:
     """Return how far off all bytes of the direction that is off most are, and the mean queue; means of four runs."""
     ways = [total(seen, of).payload.sum() for of in (c.down, ~c.down) if of.any() for seen in (c.packets, c.flow)]
@@ -219,7 +214,7 @@ def verdicts(kinds: Mapping[str, tuple[Tally, Tally, Tally]]) -> list[str]:
 
 
 def _rows(tally: Tally) -> list[str]:
-    return table(COLUMNS, (tally.row(name) for name in _names(tally)))
+    return table(COLUMNS, (tally.row(name) for name in _names(tally)), numbers=True)
 
 
 def _names(tally: Tally) -> list[str]:

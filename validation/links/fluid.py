@@ -15,7 +15,8 @@ from btflow.link.options import scenario_from
 from btflow.link.program import compile_link
 from btflow.link.results import measured
 from btflow.link.run import run_link
-from validation.command import run_app
+from validation import markdown
+from validation.command import application, run_app
 from validation.markdown import Report
 
 OUT = Path(__file__).parents[1] / "links_fluid.md"
@@ -56,7 +57,7 @@ TOGETHER: Mapping[str, Mapping[str, Any]] = {
     },
 }
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = application()
 
 
 class Row(NamedTuple):
@@ -104,10 +105,9 @@ def compare(label: str, seeds: int, **options: Any) -> Row:
 
 
 def table(first: str, rows: Sequence[Row]) -> list[str]:
-    """Return a table of markdown."""
+    """Return a table with a row for each experiment."""
     heads = [first, "goodput, packets [kbit/s]", "flow", "", "queue, packets [ms]", "flow", "drops, packets", "flow"]
-    lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *(row.cells() for row in rows)]
-    return [f"| {' | '.join(line)} |" for line in lines]
+    return markdown.table(heads, (row.cells() for row in rows), numbers=True)
 
 
 @app.command()

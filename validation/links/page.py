@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from html import escape
 from itertools import groupby
@@ -11,11 +10,13 @@ from pathlib import Path
 
 import plotly.graph_objects as go
 
-from btflow.files import replacing
+from validation import markup
 from validation.links import report as reports
 from validation.links.judge import Compared, Line
 from validation.links.report import Entry, Report, word
-from validation.markup import coloured, drawings, page, table
+from validation.markup import coloured, drawings, table
+from validation.page import claims_table, conditions, details, how_many
+from validation.verdict import Verdict
 
 TITLE = "btflow: link experiments, checked"
 FULL_COLOUR = 0.12
@@ -40,16 +41,14 @@ def write_page(report: Report, figures: Mapping[str, tuple[go.Figure, str]], pat
             ("constant", "value", "what it is"), (tuple(map(escape, vars(a).values())) for a in reports.assumptions())
         ),
     ]
-    with replacing(path) as partial:
-        partial.write_text(page(TITLE, body), encoding="utf-8")
+    markup.write(path, TITLE, body)
 
 
 def _opening(report: Report) -> str:
     run = reports.provenance(report)
-    found = Counter(word(verdict).partition(":")[0] for verdict in report.verdicts)
-    counted = ", ".join(f"{number} {text}" for text, number in found.items())
     return (
-        f"<p><b>{len(report.verdicts)} figures and claims: {counted}.</b> btflow {run['version']}, {run['date']}, "
+        f"<p><b>{len(report.verdicts)} figures and claims: {how_many(report.verdicts, word)}.</b> btflow "
+        f"{run['version']}, {run['date']}, "
         f"Python {run['python']}, {run['machine']}, {run['cpu_s']:.0f} s of CPU time. {escape(reports.packets_text())} "
         "Means over seeds are compared; the seeds of the two sides are different ones. ± is a standard error. No "
         "constant is fitted to these figures.</p>"
@@ -57,30 +56,25 @@ def _opening(report: Report) -> str:
 
 
 def _overview(report: Report) -> str:
-    rows = (
-        (
-            f'<a href="#{v.claim.id}">{v.claim.id}</a>',
-            f'<td class="{"yes" if v.holds else "no"}">{"✓" if v.holds else "✗"} {escape(word(v))}</td>',
-            f'{escape(v.claim.text)}<br><span class="quiet">{escape(v.claim.tolerance)}</span>',
-            escape(v.finding.paper),
-            escape(v.finding.ours),
-        )
-        for v in report.verdicts
-    )
-    return table(("claim", "verdict", "what", "reference", "btflow"), rows)
+    def what(v: Verdict) -> str:
+        return f'{escape(v.claim.text)}<br><span class="quiet">{escape(v.claim.tolerance)}</span>'
+
+    return claims_table(report.verdicts, ("what", "reference"), lambda verdict: escape(word(verdict)), what)
 
 
 def _detail(entry: Entry) -> str:
     claim, finding = entry.verdict.claim, entry.verdict.finding
-    conditions = "".join(f"<li>{'✓' if c.held else '✗'} {escape(c.text)}</li>" for c in finding.conditions)
-    details = "".join(f"<li>{escape(line)}</li>" for line in finding.details)
     summary = f"{len(finding.details)} cells beyond a tolerance, worst first" if entry.lines else "more"
-    listed = f"<details open><summary>{summary}</summary><ul>{details}</ul></details>" if details else ""
+    listed = (
+        f"<details open><summary>{summary}</summary><ul>{details(entry.verdict)}</ul></details>"
+        if finding.details
+        else ""
+    )
     cells = f"<details><summary>all cells</summary>{_cells(entry.lines)}</details>" if entry.lines else ""
     return (
         f'<h3 id="{claim.id}">{claim.id}: {escape(word(entry.verdict))}</h3><p>{escape(claim.text)} '
         f'<span class="quiet">{escape(claim.paper)}, {escape(claim.where)}. What counts: {escape(claim.tolerance)}.'
-        f"</span></p><ul>{conditions}</ul>{listed}{cells}"
+        f"</span></p><ul>{conditions(entry.verdict)}</ul>{listed}{cells}"
     )
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import datetime
-import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import btflow
 from btflow.config.catalog import link_document
 from validation import reference
 from validation.assumptions import Assumption, of_model
@@ -18,10 +15,12 @@ from validation.links.checks import Found
 from validation.links.judge import Line
 from validation.links.speed import speed
 from validation.markdown import Report as Page
-from validation.markdown import conditions, counted
+from validation.markdown import claims, conditions, constants, counted
 from validation.part import Part
-from validation.report import markdown
+from validation.report import made_by, today
 from validation.verdict import Finding, Verdict
+
+__all__ = ["Entry", "Report", "entry", "today", "write_summary"]
 
 SUMMARY = Path(__file__).parent.parent / "links.md"
 """With the details behind it the only part of the report that is kept in the repository."""
@@ -130,18 +129,10 @@ def word(verdict: Verdict) -> str:
     return text
 
 
-def today() -> str:
-    """Return the day in UTC, ISO 8601."""
-    return datetime.datetime.now(datetime.UTC).date().isoformat()
-
-
 def provenance(report: Report) -> dict[str, Any]:
     """Return what was run, by what, and when; and what made the frozen tables."""
     return {
-        "version": btflow.__version__,
-        "date": report.date,
-        "python": platform.python_version(),
-        "machine": f"{platform.system()} {platform.machine()}",
+        **made_by(report.date),
         "cpu_s": round(report.cpu, 1),
         "packet_level": {name: frozen.manifest()[name] for name in frozen.tables() if name in frozen.manifest()},
     }
@@ -178,10 +169,7 @@ def summary(report: Report) -> Page:
         "setting of the small papers, elsewhere as many as the packet-level runs have (ramps: at least "
         f"{checks.RAMP_RUNS}). {packets_text()} Written by `{COMMAND}`; do not edit.",
         "",
-        *markdown(
-            ("claim", "verdict", "what", "reference", "btflow"),
-            ((v.claim.id, word(v), v.claim.text, v.finding.paper, v.finding.ours) for v in verdicts),
-        ),
+        *claims(verdicts, "reference", word),
         "",
         "## Where the two sides are not the same thing",
         "",
@@ -189,7 +177,7 @@ def summary(report: Report) -> Page:
         "",
         "## Constants without a source",
         "",
-        *(f"- `{a.name}` = {a.value}. {a.reason}" for a in assumptions()),
+        *constants(assumptions()),
     ]
     details = [
         *conditions(verdicts),

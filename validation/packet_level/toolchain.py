@@ -66,10 +66,10 @@ class Ns3:
         return found
 
 
-def _run(command: list[str], failure: str) -> str:
-    """Run a command and return what it wrote; `failure` says what could not be done."""
+def run(command: list[str], failure: str, folder: Path | None = None) -> str:
+    """Run a command, in a folder if one is given, and return what it wrote; `failure` says what could not be done."""
     try:
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        return subprocess.run(command, check=True, capture_output=True, text=True, cwd=folder).stdout
     except (OSError, subprocess.CalledProcessError) as error:
         told = (getattr(error, "stderr", None) or str(error)).strip().splitlines()
         raise ToolchainError(f"{failure}: {told[-1] if told else 'no message'}") from error
@@ -79,7 +79,14 @@ def compiler() -> str:
     """Return the C++ compiler's own line about its version."""
     if shutil.which("g++") is None:
         raise ToolchainError("g++ is not installed: the packet-level programs need a C++20 compiler")
-    return _run(["g++", "--version"], "g++ does not run").splitlines()[0]
+    return run(["g++", "--version"], "g++ does not run").splitlines()[0]
+
+
+def compiled(name: str, arguments: list[str], program: Path) -> None:
+    """Compile and link a program with the arguments of its sources and libraries; it is there whole or not at all."""
+    unfinished = program.with_suffix(".partial")
+    run(["g++", *FLAGS, *arguments, "-o", str(unfinished)], f"{name} could not be compiled")
+    unfinished.replace(program)
 
 
 def _wheel() -> Ns3:
@@ -89,9 +96,9 @@ def _wheel() -> Ns3:
     stamp = environment / WHEEL
     if not stamp.exists():
         print(f"installing {WHEEL}", file=sys.stderr)
-        _run([sys.executable, "-m", "venv", "--clear", str(environment)], "no virtual environment could be made")
+        run([sys.executable, "-m", "venv", "--clear", str(environment)], "no virtual environment could be made")
         pip = [str(environment / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        _run([*pip, "--no-deps", WHEEL], f"pip could not install {WHEEL}, a wheel for CPython on Linux")
+        run([*pip, "--no-deps", WHEEL], f"pip could not install {WHEEL}, a wheel for CPython on Linux")
         Ns3.at(Path(library) / "ns3")
         stamp.touch()
     return Ns3.at(Path(library) / "ns3")
@@ -127,7 +134,5 @@ def _compile(ns3: Ns3, name: str, program: Path) -> None:
     sources = [str(path) for path in (HERE / f"{name}.cc", *sorted(HERE.glob(f"{name}_*.cc")), HERE / "ledbat.cc")]
     where = ["-isystem", str(ns3.include), f"-L{ns3.libraries}", f"-Wl,-rpath,{ns3.libraries}"]
     libraries = [f"-l{ns3.library(module)}" for module in LIBRARIES]
-    unfinished = program.with_suffix(".partial")
     rules = [f"-DNS3_{ns3.release.replace('.', '_')}"] if ns3.release in RULES_OF else []
-    _run(["g++", *FLAGS, *rules, *sources, *where, *libraries, "-o", str(unfinished)], f"{name} could not be compiled")
-    unfinished.replace(program)
+    compiled(name, [*rules, *sources, *where, *libraries], program)

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from validation.command import run_app
+from validation.command import application, run_app
 from validation.packet_level.toolchain import ToolchainError
 from validation.simgrid import runs, toolchain
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = application()
 
 
 @app.command()

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 import tarfile
 from pathlib import Path
 
-from validation.packet_level.toolchain import ToolchainError, compiler
+from validation.packet_level.toolchain import ToolchainError, compiled, compiler, run
 
 HERE = Path(__file__).parent
 TOOLS = HERE / ".simgrid"
@@ -17,7 +16,6 @@ PACKAGE = f"simgrid=={VERSION}"
 SOURCE = TOOLS / f"simgrid-{VERSION}"
 LIBRARY = TOOLS / "build"
 PROGRAM = TOOLS / "swarm"
-FLAGS = ("-O2", "-std=c++20")
 FEATURES = ("-DCMAKE_BUILD_TYPE=Release", "-Denable_smpi=OFF", "-Denable_java=OFF", "-Denable_python=OFF")
 
 
@@ -38,6 +36,7 @@ def build(jobs: int) -> Path:
     compiler()
     if shutil.which("cmake") is None:
         raise ToolchainError("cmake is not installed: SimGrid needs it, and the headers of Boost")
+    TOOLS.mkdir(exist_ok=True)
     if not SOURCE.is_dir():
         _download()
     if not (LIBRARY / "lib" / "libsimgrid.so").exists():
@@ -50,16 +49,17 @@ def build(jobs: int) -> Path:
 def _download() -> None:
     print(f"downloading {PACKAGE}", file=sys.stderr)
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
-    _run([*pip, "--no-deps", "--no-binary", ":all:", "--dest", str(TOOLS), PACKAGE], f"{PACKAGE} was not downloaded")
+    run([*pip, "--no-deps", "--no-binary", ":all:", "--dest", str(TOOLS), PACKAGE], f"{PACKAGE} was not downloaded")
     with tarfile.open(TOOLS / f"simgrid-{VERSION}.tar.gz") as archive:
         archive.extractall(TOOLS, filter="data")
 
 
 def _build_library(jobs: int) -> None:
     print(f"building SimGrid {VERSION}: about 15 minutes of CPU time", file=sys.stderr)
-    _run(["cmake", "-S", str(SOURCE), "-B", str(LIBRARY), *FEATURES], "cmake failed (are Boost's headers installed?)")
+    configure = ["cmake", "-S", str(SOURCE), "-B", str(LIBRARY), *FEATURES]
+    run(configure, "cmake failed (are Boost's headers installed?)", TOOLS)  # cmake leaves trials
     target = ["--target", "simgrid", "--parallel", str(jobs)]
-    _run(["cmake", "--build", str(LIBRARY), *target], "SimGrid could not be built")
+    run(["cmake", "--build", str(LIBRARY), *target], "SimGrid could not be built", TOOLS)
 
 
 def _compile() -> None:
@@ -67,21 +67,9 @@ def _compile() -> None:
     sources = [str(path) for path in sorted(HERE.glob("*.cc"))]
     headers = ["-isystem", str(SOURCE / "include"), "-isystem", str(LIBRARY / "include")]
     libraries = [f"-L{LIBRARY / 'lib'}", f"-Wl,-rpath,{LIBRARY / 'lib'}", "-lsimgrid"]
-    unfinished = PROGRAM.with_suffix(".partial")
-    _run(["g++", *FLAGS, *sources, *headers, *libraries, "-o", str(unfinished)], "the swarm could not be compiled")
-    unfinished.replace(PROGRAM)
+    compiled("the swarm", [*sources, *headers, *libraries], PROGRAM)
 
 
 def _newest_source() -> float:
     shared = (HERE.parent / "packet_level" / f"swarm_{name}.h" for name in ("random", "rules"))
     return max(path.stat().st_mtime for path in [*HERE.glob("*.cc"), *HERE.glob("*.h"), *shared])
-
-
-def _run(command: list[str], failure: str) -> None:
-    """Run a command; `failure` says what could not be done."""
-    TOOLS.mkdir(exist_ok=True)
-    try:
-        subprocess.run(command, check=True, capture_output=True, text=True, cwd=TOOLS)  # cmake leaves trials
-    except (OSError, subprocess.CalledProcessError) as error:
-        told = (getattr(error, "stderr", None) or str(error)).strip().splitlines()
-        raise ToolchainError(f"{failure}: {told[-1] if told else 'no message'}") from error

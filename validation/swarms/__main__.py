@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from btflow.errors import InputError
-from validation.command import run_app
+from validation.command import GOES_ON, JOBS, OUT, Fresh, Jobs, Out, application, chosen, run_app
 from validation.swarms.experiments import RUNS
 
-OUT = Path(__file__).parent.parent / "report"
-
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = application()
 
 
 @app.command()
 def validate(
     only: Annotated[str, typer.Option(metavar="T01,D03", help="Claims to check; all by default.")] = "",
     runs: Annotated[int, typer.Option(min=2, max=1000, help="Runs of a setting; some have two or three times.")] = RUNS,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the report.")] = OUT,
-    jobs: Annotated[int, typer.Option(min=1, help="Swarms at once.")] = min(2, os.cpu_count() or 1),
-    fresh: Annotated[bool, typer.Option("--fresh", help="Run all again, even what an earlier call has run.")] = False,
+    out: Out = OUT,
+    jobs: Jobs = JOBS,
+    fresh: Fresh = False,
 ) -> None:
     """Check what two papers say of uTP and TCP on congested uplinks; exit 1 if a claim is not reproduced.
 
@@ -36,11 +31,7 @@ def validate(
     from validation.sweeps import Sweeps
     from validation.verdict import Verdict
 
-    wanted = [name.strip() for name in only.split(",") if name.strip()]
-    unknown = [name for name in wanted if name not in report.JUDGES] if wanted or not only else [only]
-    if unknown:
-        raise InputError("--only", unknown[0], "is not a claim that is checked", ", ".join(report.JUDGES))
-    ids = [name for name in report.JUDGES if not wanted or name in wanted]
+    ids = chosen("--only", only, report.JUDGES, "a claim that is checked")
 
     def say(verdict: Verdict) -> None:
         typer.echo(f"{verdict.claim.id}  {verdict.text}\n     {verdict.finding.ours}")
@@ -57,8 +48,4 @@ def validate(
 
 
 if __name__ == "__main__":
-    sys.exit(
-        run_app(
-            app, "validation.swarms", "interrupted; what has been run is kept, and the next call goes on from there"
-        )
-    )
+    sys.exit(run_app(app, "validation.swarms", GOES_ON))

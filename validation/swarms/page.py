@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from html import escape
 from pathlib import Path
 
 import plotly.graph_objects as go
 
-from btflow.files import replacing
-from validation.markup import drawings, page, table
-from validation.page import claim_details, claims_table
+from validation import markup
+from validation.markup import drawings, table
+from validation.page import claim_details, claims_table, how_many
 from validation.swarms import report as reports
 from validation.swarms.ablations import Taken
 from validation.swarms.report import Report
@@ -39,16 +38,14 @@ def write_page(report: Report, figures: Mapping[str, tuple[go.Figure, str]], pat
         "<h2>Constants without a source</h2>",
         _escaped(("constant", "value", "what it is"), (tuple(vars(a).values()) for a in reports.assumptions())),
     ]
-    with replacing(path) as partial:
-        partial.write_text(page(TITLE, body), encoding="utf-8")
+    markup.write(path, TITLE, body)
 
 
 def _opening(report: Report) -> str:
     run = reports.provenance(report)
-    found = Counter(verdict.text.partition(":")[0] for verdict in report.verdicts)
-    counted = ", ".join(f"{number} {text}" for text, number in found.items())
     return (
-        f"<p><b>{len(report.verdicts)} claims: {counted}.</b> btflow {run['version']}, {run['date']}, Python "
+        f"<p><b>{len(report.verdicts)} claims: {how_many(report.verdicts)}.</b> btflow {run['version']}, "
+        f"{run['date']}, Python "
         f"{run['python']}, {run['machine']}. {escape(reports.runs_text(report))}</p>"
         f"<p>{escape(reports.cost(report.results))}</p><p>{escape(reports.METHOD)}</p>"
     )

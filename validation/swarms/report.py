@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,16 +9,15 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import btflow
 from btflow.config.catalog import document
 from validation import reference
 from validation.assumptions import ASSUMED, Assumption, at, engine, merged, of_model
-from validation.links.report import today
 from validation.markdown import Report as Page
-from validation.markdown import conditions, counted
+from validation.markdown import claims, conditions, constants, counted
+from validation.markdown import table as markdown
 from validation.packet_level import tables
 from validation.part import Part
-from validation.report import markdown
+from validation.report import made_by, today
 from validation.swarms import ablations, completion, planes
 from validation.swarms.ablations import Row, Taken
 from validation.swarms.compare import CONFIDENCE, MARGIN, interval
@@ -27,8 +25,6 @@ from validation.swarms.experiments import FILE_2012, FILES, FULL_2012, MANY, PLA
 from validation.swarms.measured import ALL, Results
 from validation.swarms.why import why
 from validation.verdict import Finding, Verdict
-
-__all__ = ["Report", "make", "today", "write_summary"]
 
 SUMMARY = Path(__file__).parent.parent / "swarms.md"
 """With the details behind it the only part of the report that is kept in the repository."""
@@ -104,10 +100,7 @@ def make(ids: Sequence[str], results: Results, say: Callable[[Verdict], None] = 
 def provenance(report: Report) -> dict[str, Any]:
     """Return what was run, by what, and when."""
     return {
-        "version": btflow.__version__,
-        "date": report.date,
-        "python": platform.python_version(),
-        "machine": f"{platform.system()} {platform.machine()}",
+        **made_by(report.date),
         "runs": report.results.plan.runs,
         "swarms": report.results.swarms,
         "cpu_s": round(report.results.cpu, 1),
@@ -257,10 +250,7 @@ def summary(report: Report) -> Page:
         f"btflow {run['version']}, {run['date']}. {runs_text(report)} {cost(report.results)} Written by "
         f"`{COMMAND}`; do not edit.",
         "",
-        *markdown(
-            ("claim", "verdict", "what", "paper", "btflow"),
-            ((v.claim.id, v.text, v.claim.text, v.finding.paper, v.finding.ours) for v in report.verdicts),
-        ),
+        *claims(report.verdicts),
         "",
     ]
     shown = why(report.verdicts, report.results)
@@ -277,7 +267,7 @@ def summary(report: Report) -> Page:
     for v in report.verdicts:
         details += [f"- {v.claim.id}: {text}" for text in v.finding.details]
     details += ["", "## Constants without a source", ""]
-    details += [f"- `{a.name}` = {a.value}. {a.reason}" for a in assumptions()]
+    details += constants(assumptions())
     return Page(TITLE, QUESTION, [counted(report.verdicts)], lines, details)
 
 

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
-
 import flow_made as made
 import flow_states
 import numpy as np
 import pytest
 from completion import forwarding_bound
+from engines import FLOW, in_flow
 from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 
 from btflow.analytic import kumar_ross_bound
-from btflow.kernels.flow import engine
 from btflow.kernels.flow.state import Flow
 from btflow.kernels.swarm.state import FOREVER, IN_TURNS
-from btflow.swarm import flow
 from btflow.swarm.program import Program, compile_scenario
 from btflow.swarm.run import run_swarm
 from btflow.swarm.scenario import Scenario
-from btflow.swarm.state import grow
 
 SEEDS = st.integers(0, 2**32)
 
@@ -34,59 +28,6 @@ ALL_LEAVE = made.scenario(
     departures={"stay": "leave", "discard": 1, "completions": 2},
 )
 """All four leechers end in one look, while three downloads end the run: it once went on to the horizon."""
-
-CASES: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {
-    "no delay": ((12,), {"swarm": {"file_size": "1 MB"}}),
-    "two classes, delay and loss": ((6, 6), {"rates": (10.0, 60.0), "paths": {"rtt": "300 ms", "loss": 0.05}}),
-    "replaced": ((6,), {"departures": {"stay": "random", "mean_stay": 0.5, "replace": True, "completions": 20}}),
-    "super-seeding": ((12,), {"super_seeding": True, "seed_rate": 60.0, "paths": {"rtt": "300 ms", "loss": 0.02}}),
-    "two super-seeds, replaced": (
-        (6,),
-        {
-            "super_seeding": True,
-            "seeds": 2,
-            "departures": {"stay": "random", "mean_stay": 0.5, "replace": True, "completions": 12},
-        },
-    ),
-    "three super-seeds of two slots": (
-        (12,),
-        {
-            "super_seeding": True,
-            "seeds": 3,
-            "seed_rate": 300.0,
-            "swarm": {"file_size": "300 kB", "piece_size": "256 KiB"},
-            "slots": 2,
-            "paths": {"rtt": "300 ms", "loss": 0.02},
-            "departures": {"stay": "random", "mean_stay": 0.5, "replace": True, "completions": 24},
-        },
-    ),
-    "whole pieces, allowed-fast sets": ((12,), {"client": "libtorrent-2", "seed_rate": 60.0}),
-    "whole pieces, delay and loss, replaced": (
-        (6,),
-        {
-            "client": "libtorrent-2",
-            "seed_rate": 100.0,
-            "paths": {"rtt": "300 ms", "loss": 0.02},
-            "departures": {"stay": "random", "mean_stay": 0.5, "replace": True, "completions": 20},
-        },
-    ),
-    "drawn paths": ((9,), {"paths": {"internet": "iplane"}, "client": "libtorrent-2"}),
-}
-
-
-def case(name: str) -> Program:
-    counts, options = CASES[name]
-    return made.program(*counts, **{"swarm": {"file_size": "1 MB"}} | options)
-
-
-def digest(s: Flow) -> str:
-    """Return a hash of a final state, bit by bit."""
-    found = hashlib.sha256()
-    for name in ("have_time", "have_log", "peer", "end", "copies", "order", "gaps", "bursts", "rng", "births"):
-        array = getattr(s, name)
-        for field in array.dtype.names or [None]:
-            found.update(np.ascontiguousarray(array if field is None else array[field]).tobytes())
-    return found.hexdigest()
 
 
 # -- the end ----------------------------------------------------------------------------------------------------------
@@ -173,11 +114,11 @@ def test_the_state_agrees_with_itself_at_any_time(scenario: Scenario, seed: int,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
-def test_the_state_agrees_with_itself_from_beginning_to_end(name: str) -> None:
+@pytest.mark.parametrize("case", FLOW)
+def test_the_state_agrees_with_itself_from_beginning_to_end(case: str) -> None:
     states = 0
     for seed in range(3):
-        for s in made.steps(case(name), seed, 67):
+        for s in made.steps(in_flow(case), seed, 67):
             flow_states.check(s)
             states += 1
     assert states > 24
@@ -205,42 +146,3 @@ def test_nobody_exceeds_its_cap_between_any_two_moments(scenario: Scenario, seed
         before = (sent, np.where(here, now, np.nan), begun)
         if n == 40:
             break
-
-
-# -- the same bits ----------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def expected() -> dict[str, str]:
-    return {name: digest(flow.run(case(name), 7, 2)) for name in CASES}
-
-
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("looks", [1, 13])
-def test_any_number_of_looks_at_a_time_finds_the_same(name: str, looks: int, expected: dict[str, str]) -> None:
-    s, outcome = flow.build(case(name), 7, 2), engine.MORE
-    while outcome != engine.FINISHED:
-        outcome = engine.run(s, looks)
-        assert outcome != engine.STUCK
-        if outcome == engine.FULL:
-            s = grow(s)
-    assert digest(s) == expected[name]
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_threads_find_the_same(name: str, expected: dict[str, str]) -> None:
-    with ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(lambda replica: digest(flow.run(case(name), 7, replica)), [2, 3, 2, 1, 2]))
-    assert [found[i] for i in (0, 2, 4)] == [expected[name]] * 3
-    assert len(set(found)) == 3
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_a_longer_calendar_finds_the_same(name: str, expected: dict[str, str]) -> None:
-    assert digest(_to_the_end(grow(grow(flow.build(case(name), 7, 2))))) == expected[name]
-
-
-def _to_the_end(s: Flow) -> Flow:
-    while (outcome := engine.run(s, 10_000)) != engine.FINISHED:
-        assert outcome == engine.MORE
-    return s

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from btflow.errors import InputError
-from validation.command import run_app
+from validation.command import GOES_ON, JOBS, OUT, Fresh, Jobs, Out, application, chosen, run_app
 from validation.fidelity.links.swarms import MORE
 
-OUT = Path(__file__).parents[2] / "report"
 PAGE = "fidelity_links.md"
 """File in the report's folder, whatever was run."""
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = application()
 
 
 @app.command()
@@ -27,9 +23,9 @@ def validate(
     ] = "",
     seeds: Annotated[int, typer.Option(min=2, max=MORE, help="Most seeds of a setting; the grid has 4.")] = MORE,
     quick: Annotated[bool, typer.Option("--quick", help="Every seventh setting with two seeds, no claims.")] = False,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder that keeps what has been run.")] = OUT,
-    jobs: Annotated[int, typer.Option(min=1, help="Swarms at once.")] = min(2, os.cpu_count() or 1),
-    fresh: Annotated[bool, typer.Option("--fresh", help="Run all again, even what an earlier call has run.")] = False,
+    out: Out = OUT,
+    jobs: Jobs = JOBS,
+    fresh: Fresh = False,
 ) -> None:
     """Compare flow fidelity with full behind access links: grid, papers' swarms, search for the worst, ns-3, claims.
 
@@ -39,11 +35,9 @@ def validate(
     from validation.fidelity.links.parts import PARTS, QUICK, Plan
     from validation.sweeps import Sweeps
 
-    names = [name.strip() for name in part.split(",") if name.strip()]
-    unknown = [name for name in names if name not in PARTS]
-    if unknown:
-        raise InputError("--part", unknown[0], "is no part", ", ".join(PARTS))
-    wanted = [name for name in PARTS if (name in names if names else not (quick and name == "claims"))]
+    wanted = chosen("--part", part, PARTS, "a part")
+    if quick and not part:
+        wanted.remove("claims")
     plan = Plan(Sweeps(out, "fidelity-links", jobs, fresh), 2 if quick else seeds, QUICK if quick else 1)
     sections = {}
     for name in wanted:
@@ -65,10 +59,4 @@ def _less(every: int, seeds: int, parts: list[str]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(
-        run_app(
-            app,
-            "validation.fidelity.links",
-            "interrupted; what has been run is kept, and the next call goes on from there",
-        )
-    )
+    sys.exit(run_app(app, "validation.fidelity.links", GOES_ON))

@@ -12,7 +12,7 @@ from validation.fidelity.links.compare import Pair
 from validation.fidelity.links.measured import LONGER
 from validation.fidelity.links.report import shown
 from validation.fidelity.report import Section
-from validation.report import markdown
+from validation.markdown import table as markdown
 from validation.swarms import packets
 
 HEADER = (

@@ -13,7 +13,7 @@ from validation.fidelity.links.compare import Pair
 from validation.fidelity.links.swarms import adsl
 from validation.fidelity.report import Section
 from validation.fidelity.swarms import Setup
-from validation.report import markdown
+from validation.markdown import table as markdown
 from validation.swarms.ablations import PROPER
 from validation.swarms.compare import Interval, interval
 

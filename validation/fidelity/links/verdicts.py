@@ -12,8 +12,8 @@ from validation.fidelity.report import Section
 from validation.fidelity.verdicts import UNKNOWN, changed
 from validation.links import coexistence
 from validation.links import report as links
+from validation.markdown import table as markdown
 from validation.part import Row
-from validation.report import markdown
 from validation.swarms import report as swarms
 from validation.swarms.experiments import Plan, Setting
 from validation.swarms.measured import Measured, Results
