@@ -16,9 +16,11 @@ from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 from tornado.httpserver import HTTPServer
 from tornado.httputil import split_host_and_port
+from tornado.iostream import IOStream
 from tornado.web import Application, RequestHandler, StaticFileHandler
 from tornado.websocket import WebSocketClosedError, WebSocketHandler
 
@@ -45,6 +47,7 @@ BUSY = "The explorer is busy: as many visitors as it takes are here. Try again i
 AGAIN = "The explorer cannot start a page now. Try again in half a minute."
 GONE = "The process behind this page has ended: it was idle for long, needed too much memory, or was killed."
 DIED = "A visitor's process has ended: it needed too much memory, or was killed. Its page says so."
+CROWDED = "There are more connections than the page needs: new ones take the place of those that ask for nothing."
 NO_TOKEN = "This page opens with the whole link, token included, that btflow explore printed."
 NO_PAGE = "There is no such page."
 OTHER_NAME = "This explorer is for this machine alone, under its own names."
@@ -65,6 +68,8 @@ class Request(RequestHandler):
         """Refuse a request that does not have what it must."""
         if refusal := self.refusal():
             self.refuse(*refusal)
+        else:
+            self.settings["known"].add(self.request.server_connection.stream)
 
     def refusal(self) -> tuple[int, str] | None:
         """Return why a request is refused, its status first."""
@@ -188,6 +193,50 @@ class Channel(Request, WebSocketHandler):
             self.settings["visitors"].leave(self.process)
 
 
+class Server(HTTPServer):
+    """A server with a bound on its connections, as a program may have so many files open.
+
+    For one too many, that one gives way which is open for longest of those that have not brought the token.
+
+    Attributes:
+        most: Most connections at once.
+        known: Those that brought the token.
+        open: All, the oldest first.
+        told: Whether the bound was met, and this is said.
+    """
+
+    most: int
+    known: WeakSet[IOStream]
+    open: list[IOStream]
+    told = False
+
+    def handle_stream(self, stream: IOStream, address: tuple[Any, ...]) -> None:
+        """Take a connection."""
+        self.open = [each for each in self.open if not each.closed()]
+        if len(self.open) >= self.most:
+            if not self.told:
+                say(CROWDED)
+            self.told = True
+            next((each for each in self.open if each not in self.known), stream).close()
+        if not stream.closed():
+            self.open.append(stream)
+            super().handle_stream(stream, address)
+
+
+def most_connections(visitors: int) -> int:
+    """Return how many connections there may be; a visitor's page takes a few, and its process some other files."""
+    wanted = 100 + 8 * visitors
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return wanted
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < 2 * wanted:
+        soft = 2 * wanted if hard == resource.RLIM_INFINITY else min(2 * wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return wanted if soft == resource.RLIM_INFINITY else min(wanted, soft // 2)
+
+
 def serve(options: Options, sockets: Any, ready: Callable[[], None], flow_is_there: object) -> None:
     """Serve the page until Ctrl-C.
 
@@ -201,7 +250,8 @@ def serve(options: Options, sockets: Any, ready: Callable[[], None], flow_is_the
         SimulationError: The simulator cannot be loaded: why was written.
     """
     log = os.environ.get("BTFLOW_EXPLORE_LOG", "")  # without it nothing that any stranger can cause, and no token
-    logging.getLogger("tornado").setLevel(log or "CRITICAL")
+    for name in ("tornado", "asyncio"):
+        logging.getLogger(name).setLevel(log or "CRITICAL")
     visitors = Visitors(options.visitors, options.memory, flow_is_there)
     try:
         asyncio.run(_serve(options, sockets, ready, visitors))
@@ -212,7 +262,9 @@ def serve(options: Options, sockets: Any, ready: Callable[[], None], flow_is_the
 
 
 async def _serve(options: Options, sockets: Any, ready: Callable[[], None], visitors: Visitors) -> None:
-    server = HTTPServer(_application(options, sockets[0].getsockname()[1], visitors), **_PATIENCE)
+    application = _application(options, sockets[0].getsockname()[1], visitors)
+    server = Server(application, **_PATIENCE)
+    server.most, server.known, server.open = most_connections(options.visitors), application.settings["known"], []
     server.add_sockets(sockets)
     ready()
     await asyncio.Event().wait()
@@ -235,6 +287,7 @@ def _application(options: Options, port: int, visitors: Visitors) -> Application
         options=options,
         visitors=visitors,
         pumps=set(),
+        known=WeakSet(),
         cookie=f"btflow-{port}",  # a browser has one of a name for all ports
         cookie_secret=secrets.token_hex(),
         websocket_max_message_size=LONGEST,
