@@ -61,8 +61,8 @@ def run_explorer(options: Options, *, browser: bool) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have a program behind it ignore this
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))  # it ends like Ctrl-C
     os.environ.update(VISITOR)
-    with _private_folder() as folder, warm.compiled() as flow_is_there:
-        server.serve(options, sockets, ready, flow_is_there)
+    with _private_folder() as folder, warm.compiled() as compiled:
+        server.serve(options, sockets, ready, compiled)
     say("The explorer has stopped.")
 
 

@@ -69,7 +69,8 @@ class Request(RequestHandler):
         if refusal := self.refusal():
             self.refuse(*refusal)
         else:
-            self.settings["known"].add(self.request.server_connection.stream)
+            connection: Any = self.request.server_connection
+            self.settings["known"].add(connection.stream)
 
     def refusal(self) -> tuple[int, str] | None:
         """Return why a request is refused, its status first."""
@@ -237,14 +238,14 @@ def most_connections(visitors: int) -> int:
     return wanted if soft == resource.RLIM_INFINITY else min(wanted, soft // 2)
 
 
-def serve(options: Options, sockets: Any, ready: Callable[[], None], flow_is_there: object) -> None:
+def serve(options: Options, sockets: Any, ready: Callable[[], None], compiled: object) -> None:
     """Serve the page until Ctrl-C.
 
     Args:
         options: See btflow.explore.options.
         sockets: Bound to the address and port.
         ready: Called when visitors may come.
-        flow_is_there: Event that is set once the kernels of flow fidelity are compiled.
+        compiled: Shared number, the share of swarms' kernels that is compiled.
 
     Raises:
         SimulationError: The simulator cannot be loaded: why was written.
@@ -252,7 +253,7 @@ def serve(options: Options, sockets: Any, ready: Callable[[], None], flow_is_the
     log = os.environ.get("BTFLOW_EXPLORE_LOG", "")  # without it nothing that any stranger can cause, and no token
     for name in ("tornado", "asyncio"):
         logging.getLogger(name).setLevel(log or "CRITICAL")
-    visitors = Visitors(options.visitors, options.memory, flow_is_there)
+    visitors = Visitors(options.visitors, options.memory, compiled)
     try:
         asyncio.run(_serve(options, sockets, ready, visitors))
     except KeyboardInterrupt:

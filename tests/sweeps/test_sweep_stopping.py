@@ -22,10 +22,11 @@ from sweep_stopped import CODES, LONG, besides_progress, in_time, kept, stopped,
 from btflow import sweep
 from btflow.sweeps import api, precheck
 from btflow.sweeps.database import FILE
-from btflow.sweeps.executor import Processes, in_thread
+from btflow.sweeps.executor import Processes
 from btflow.sweeps.results import Part
 from btflow.sweeps.running import Running
 from btflow.sweeps.store import Store
+from btflow.termination import in_thread
 
 
 @pytest.mark.slow
