@@ -28,6 +28,10 @@ CACHE = "_cache_file _cache_path _impl _impl.filename_base _impl.locator.get_sou
 INSIDES = {
     "numba.core.codegen.JITCodeLibrary": "_raise_if_finalized _get_module_for_linking _optimize_final_module finalize",
     "numba.core.compiler.DefaultPassBuilder": "define_nopython_pipeline",
+    "numba.core.compiler.CompilerBase": "compile_extra define_pipelines",
+    "numba.core.compiler_machinery.PassManager": "_runPass finalize dependency_analysis",
+    "numba.core.compiler_machinery": "_pass_registry",
+    "numba.core.dispatcher.Dispatcher": "overloads py_func",
     "numba.core.caching.FunctionCache": "load_overload save_overload",
     "numba.core.caching.IndexDataCacheFile": "_dump _load_data _data_path",
     "numba.core.dispatcher": "FunctionCache",

@@ -88,7 +88,8 @@ class _Filling:
         self._share, self._line = share, cache.Line()
         self._far = dict.fromkeys(left, 0.0)
         self._news = threading.Condition()
-        self._tell()
+        with self._news:
+            self._tell()
         turns = _TURNS if cores() > 1 else (LINKS + SWARMS,)
         self._processes = [_start(turn) for each in turns if (turn := [name for name in each if name in left])]
         for process in self._processes:
