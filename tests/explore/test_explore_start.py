@@ -1,4 +1,4 @@
-"""The explorer's start: two processes compile, each kernel once, a stop leaves none, and folders of its name do not disturb it."""
+"""The explorer's start: two processes compile each kernel once, a stop leaves none, and no folder disturbs it."""
 
 from __future__ import annotations
 
