@@ -14,8 +14,6 @@ import tempfile
 import threading
 import warnings
 import webbrowser
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TextIO
@@ -56,22 +54,15 @@ def run_explorer(options: Options, *, browser: bool) -> None:
         typer.echo(f"The explorer is at\n\n    {url}\n\n{others}Ctrl-C stops it.")
         sys.stdout.flush()
         if browser:
-            threading.Thread(target=webbrowser.open, args=(_page_to(url, folder),), daemon=True).start()
+            threading.Thread(target=webbrowser.open, args=(_page_to(url, Path(folder)),), daemon=True).start()
 
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have a program behind it ignore this
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))  # it ends like Ctrl-C
     os.environ.update(VISITOR)
-    with _private_folder() as folder, warm.compiled() as compiled:
+    where = Path.home() if os.path.isdir("/snap/bin") else None  # a Snap sees no other files
+    with tempfile.TemporaryDirectory(prefix="btflow-page-", dir=where) as folder, warm.compiled() as compiled:
         server.serve(options, sockets, ready, compiled)
     say("The explorer has stopped.")
-
-
-@contextmanager
-def _private_folder() -> Iterator[Path]:
-    """Give a folder that no other user may enter: in the home where there are Snaps, which see no other files."""
-    where = Path.home() if os.path.isdir("/snap/bin") else None
-    with tempfile.TemporaryDirectory(prefix="btflow-page-", dir=where, ignore_cleanup_errors=True) as folder:
-        yield Path(folder)
 
 
 def _page_to(url: str, folder: Path) -> str:

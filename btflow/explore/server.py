@@ -195,47 +195,38 @@ class Channel(Request, WebSocketHandler):
 
 
 class Server(HTTPServer):
-    """A server with a bound on its connections, as a program may have so many files open.
+    """A server that bounds its connections: a program may have so many files open.
 
     For one too many, that one gives way which is open for longest of those that have not brought the token.
-
-    Attributes:
-        most: Most connections at once.
-        known: Those that brought the token.
-        open: All, the oldest first.
-        told: Whether the bound was met, and this is said.
     """
 
-    most: int
-    known: WeakSet[IOStream]
-    open: list[IOStream]
     told = False
+
+    def bound(self, most: int, known: WeakSet[IOStream]) -> None:
+        """Say how many connections there may be, and which have brought the token."""
+        self.most, self.known, self.here = most, known, list[IOStream]()
 
     def handle_stream(self, stream: IOStream, address: tuple[Any, ...]) -> None:
         """Take a connection."""
-        self.open = [each for each in self.open if not each.closed()]
-        if len(self.open) >= self.most:
+        self.here = [each for each in self.here if not each.closed()]
+        if len(self.here) >= self.most:
             if not self.told:
                 say(CROWDED)
             self.told = True
-            next((each for each in self.open if each not in self.known), stream).close()
+            next((each for each in self.here if each not in self.known), stream).close()
         if not stream.closed():
-            self.open.append(stream)
+            self.here.append(stream)
             super().handle_stream(stream, address)
 
 
 def most_connections(visitors: int) -> int:
-    """Return how many connections there may be; a visitor's page takes a few, and its process some other files."""
-    wanted = 100 + 8 * visitors
-    try:
+    """Return how many connections there may be: half of the files that the system lets a program have."""
+    wanted, files = 100 + 8 * visitors, -1
+    with suppress(ImportError):  # on Windows
         import resource
-    except ImportError:  # not on Windows
-        return wanted
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY and soft < 2 * wanted:
-        soft = 2 * wanted if hard == resource.RLIM_INFINITY else min(2 * wanted, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    return wanted if soft == resource.RLIM_INFINITY else min(wanted, soft // 2)
+
+        files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return wanted if files < 0 else min(wanted, files // 2)  # a negative number stands for no bound
 
 
 def serve(options: Options, sockets: Any, ready: Callable[[], None], compiled: object) -> None:
@@ -265,7 +256,7 @@ def serve(options: Options, sockets: Any, ready: Callable[[], None], compiled: o
 async def _serve(options: Options, sockets: Any, ready: Callable[[], None], visitors: Visitors) -> None:
     application = _application(options, sockets[0].getsockname()[1], visitors)
     server = Server(application, **_PATIENCE)
-    server.most, server.known, server.open = most_connections(options.visitors), application.settings["known"], []
+    server.bound(most_connections(options.visitors), application.settings["known"])
     server.add_sockets(sockets)
     ready()
     await asyncio.Event().wait()
