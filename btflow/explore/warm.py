@@ -112,7 +112,7 @@ class _Filling:
         """Take what a process says until it ends; what it leaves undone is compiled by who needs it."""
         assert process.stdout is not None
         for said in process.stdout:
-            name, share, words = said.rstrip().split(" ", 2) if said.count(" ") > 1 else (*said.split(), "")
+            name, share, words = said.rstrip("\n").split(" ", 2)
             with self._news:
                 self._far[name] = float(share)
                 waited = [each for each in LINKS if self._far.get(each, 1.0) < 1.0]
