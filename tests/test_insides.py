@@ -31,6 +31,7 @@ INSIDES = {
     "numba.core.compiler.CompilerBase": "compile_extra define_pipelines",
     "numba.core.compiler_machinery.PassManager": "_runPass finalize",
     "numba.core.compiler_machinery": "_pass_registry",
+    "numba.core.compiler_machinery.CompilerPass": "_analysis",  # as a PassManager has it
     "numba.core.caching.FunctionCache": "load_overload save_overload",
     "numba.core.caching.IndexDataCacheFile": "_dump _load_data _data_path",
     "numba.core.dispatcher": "FunctionCache",

@@ -123,6 +123,7 @@ class _Passes(PassManager):
 
     def _runPass(self, index, pss, internal_state):  # noqa: N802, ARG002  # as Numba calls it
         """Run a pass."""
+        pss.analysis = self._analysis
         steps = pss.run_initialization, pss.run_pass, pss.run_finalizer
         mutated = sum(bool(step(internal_state)) for step in steps)
         if _pass_registry.get(type(pss)).mutates_CFG:
