@@ -131,23 +131,23 @@ class Line:
     """A line on stderr that says how far something is: written anew on a terminal, now and then elsewhere."""
 
     def __init__(self) -> None:
-        self._next, self._pause, self._shown = 0.0, 0.0, ""
+        self.next, self.pause, self.shown = 0.0, 0.0, ""
 
     def __call__(self, text: str) -> None:
         """Say how far it is."""
         if sys.stderr.isatty():
             text = text[: shutil.get_terminal_size().columns - 1]
-            print(f"\r{text:<{len(self._shown)}}", end="", file=sys.stderr, flush=True)
-            self._shown = text
-        elif time.monotonic() >= self._next:
+            print(f"\r{text:<{len(self.shown)}}", end="", file=sys.stderr, flush=True)
+            self.shown = text
+        elif time.monotonic() >= self.next:
             print(text, file=sys.stderr, flush=True)
-            self._pause += _SELDOM
-            self._next = time.monotonic() + self._pause
+            self.pause += _SELDOM
+            self.next = time.monotonic() + self.pause
 
     def end(self) -> None:
         """End the line, if one is under way."""
-        if self._shown:
-            self._shown = ""
+        if self.shown:
+            self.shown = ""
             print(file=sys.stderr, flush=True)
 
 
