@@ -42,7 +42,7 @@ _NAMES = {
 }
 """What the kernels of a package are called."""
 _SELDOM = 5
-"""How often a line is written where it is not a terminal that reads [s]: an interval grows by as much each time."""
+"""Least time between two lines where it is not a terminal that reads [s]."""
 
 
 @contextmanager
@@ -131,7 +131,7 @@ class Line:
     """A line on stderr that says how far something is: written anew on a terminal, now and then elsewhere."""
 
     def __init__(self) -> None:
-        self.next, self.pause, self.shown = 0.0, 0.0, ""
+        self.next, self.shown = 0.0, ""
 
     def __call__(self, text: str) -> None:
         """Say how far it is."""
@@ -141,8 +141,7 @@ class Line:
             self.shown = text
         elif time.monotonic() >= self.next:
             print(text, file=sys.stderr, flush=True)
-            self.pause += _SELDOM
-            self.next = time.monotonic() + self.pause
+            self.next = time.monotonic() + _SELDOM
 
     def end(self) -> None:
         """End the line, if one is under way."""
@@ -151,6 +150,7 @@ class Line:
             print(file=sys.stderr, flush=True)
 
 
+_line = Line()
 told: Callable[[str, float], None] | None = None
 """Is told each second how far a compilation is, in words and as a share, in place of a line on stderr."""
 
@@ -160,14 +160,14 @@ def saying(function: Any) -> Iterator[None]:
     """Say each second how far the compilation of an entry is that is done in this block."""
     kernels, begun, ended = _reached(function), time.monotonic(), threading.Event()
     package = function.__module__.split(".")[-2:][0]
-    name, line = _NAMES.get(package, package), Line()
+    name = _NAMES.get(package, package)
 
     def say() -> None:
         while not ended.is_set():
             done = sum(bool(each.overloads) for each in kernels)
             how = f"{done} of {len(kernels)} functions" if done < len(kernels) else "optimising"
             text = f"btflow: compiling the kernels of {name}, once: {how}, {time.monotonic() - begun:.0f} s"
-            told(text, done / (len(kernels) + 1)) if told else line(text)
+            told(text, done / (len(kernels) + 1)) if told else _line(text)
             ended.wait(1.0)
 
     teller = threading.Thread(target=say, daemon=True)
@@ -177,7 +177,7 @@ def saying(function: Any) -> Iterator[None]:
     finally:
         ended.set()
         teller.join()
-        line.end()
+        _line.end()
 
 
 def _reached(function: Any) -> list[Any]:

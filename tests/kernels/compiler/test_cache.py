@@ -16,11 +16,11 @@ import pytest
 from btflow.kernels.compiler import cache
 
 KERNELS = """
-from btflow.kernels.compiler.jit import entry
-@entry
+import btflow.kernels.compiler.jit as jit
+@jit.entry
 def inner(x):
     return x + 1
-@entry
+@jit.entry
 def outer(x):
     return inner(x) * 2
 """
