@@ -106,7 +106,7 @@ def test_what_a_compiled_function_holds_is_there() -> None:
         attribute(kept.library, name, "JITCodeLibrary")
     for name in CACHE.split():
         attribute(dispatcher._cache, name, "FunctionCache")
-    attribute(PassManager("any"), PASSES, "PassManager")
+    attribute(cast(Any, PassManager)("any"), PASSES, "PassManager")
     uncounted = numba.njit(lambda x: x, _nrt=False)  # type: ignore[call-overload]  # an option that is not documented
     assert uncounted(1) == 1
 
