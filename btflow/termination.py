@@ -7,7 +7,12 @@ import contextlib
 import signal
 import sys
 import threading
-from typing import NoReturn
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NoReturn, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
 """Exit codes after Ctrl-C and SIGTERM."""
@@ -73,3 +78,41 @@ CHUNK_SECONDS = 0.2
 def next_chunk(events: int, elapsed: float) -> int:
     """Number of events that take about CHUNK_SECONDS if the last `events` took `elapsed` [s]; at most twice as many."""
     return max(1, int(events * min(2.0, CHUNK_SECONDS / max(elapsed, 1e-9))))
+
+
+T = TypeVar("T")
+
+
+def begun_in_thread(function: Callable[[], T]) -> Future[T]:
+    """Have a function run in a thread of its own: the program waits at its end for those of executors, for this not."""
+    from concurrent.futures import Future  # most commands wait for none
+
+    done: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(function())
+        except BaseException as error:
+            done.set_exception(error)
+
+    threading.Thread(target=run, name="btflow", daemon=True).start()
+    return done
+
+
+def in_thread(function: Callable[[], T], limit: float = float("inf")) -> T:
+    """Return what a function returns that hears no signal, such as a compiler; Ctrl-C ends the waiting at once.
+
+    Args:
+        function: What to run.
+        limit: Longest time to wait [s].
+
+    Raises:
+        TimeoutError: It was not done in time; it may go on.
+    """
+    from concurrent.futures import wait
+
+    done, end = begun_in_thread(function), time.monotonic() + limit
+    while not wait([done], min(CHUNK_SECONDS, max(0.0, end - time.monotonic()))).done:
+        if time.monotonic() >= end:
+            raise TimeoutError
+    return done.result()

@@ -28,7 +28,7 @@ def demo(
 ) -> None:
     """Simulate 300 leechers and a seed at four upload limits, and compare with the published times."""
     typer.echo("300 leechers and one seed, 50 MB, no latency (Rao, Legout, Dabbous, P2P'10, Table IV).")
-    typer.echo("The first run on a machine compiles for a quarter to half a minute.\n")
+    typer.echo("The first run on a machine compiles the simulator, and says how far it is.\n")
     _row("upload limit", "paper [s]", "btflow [s]", "error")
     results: dict[int, xr.Dataset] = {}
     for limit in LIMITS:

@@ -20,6 +20,7 @@ from btflow.analysis.effect import ratio
 from btflow.errors import InputError, SimulationError
 from btflow.explore import still
 from btflow.explore.views import FLOW_SAYS, Canvas, Seen, has_flow, marked, off_by
+from btflow.explore.warm import wait_for_swarms
 from btflow.explore.work import Look
 from btflow.link.results import to_dataset as link_dataset
 from btflow.link.scenario import LinkScenario
@@ -108,6 +109,8 @@ def compare(asked: Compared, look: Look) -> Iterator[Seen]:
     Swarms that flow can run are first compared in flow.
     """
     flow: Values | None = None
+    if not isinstance(asked.a, LinkScenario):
+        wait_for_swarms(look)
     if has_flow(asked.a, asked.b):
         with suppress(SimulationError):  # full may finish, or says why it does not
             flow = yield from _pairs(asked, look, "flow")

@@ -4,16 +4,19 @@ The first compiles the simulator and serves its page, the second JupyterLab in t
 """
 
 import errno
+import html
 import os
 import shutil
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import warnings
 import webbrowser
 from importlib.resources import as_file, files
 from pathlib import Path
+from typing import TextIO
 from urllib.parse import quote
 
 import typer
@@ -51,14 +54,29 @@ def run_explorer(options: Options, *, browser: bool) -> None:
         typer.echo(f"The explorer is at\n\n    {url}\n\n{others}Ctrl-C stops it.")
         sys.stdout.flush()
         if browser:
-            threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
+            threading.Thread(target=webbrowser.open, args=(_page_to(url, Path(folder)),), daemon=True).start()
 
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have a program behind it ignore this
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))  # it ends like Ctrl-C
     os.environ.update(VISITOR)
-    with warm.compiled() as flow_is_there:
-        server.serve(options, sockets, ready, flow_is_there)
+    where = Path.home() if os.path.isdir("/snap/bin") else None  # a Snap sees no other files
+    with tempfile.TemporaryDirectory(prefix="btflow-page-", dir=where) as folder, warm.compiled() as compiled:
+        server.serve(options, sockets, ready, compiled)
     say("The explorer has stopped.")
+
+
+def _page_to(url: str, folder: Path) -> str:
+    """Return the address of a file that leads a browser to a page: every user sees a program's command line."""
+    page = folder / "open.html"
+    with _private(page) as file:
+        file.write(f'<meta http-equiv="refresh" content="0;url={html.escape(url)}">')
+    return page.as_uri()
+
+
+def _private(path: str | Path) -> TextIO:
+    """Open a new file to write, which nobody else can ever read."""
+    Path(path).unlink(missing_ok=True)
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8")
 
 
 ANY = ("0.0.0.0", "::")
@@ -137,6 +155,7 @@ def run_lab(options: Options, *, browser: bool) -> None:
     # About how extensions of the server are written: notebook_shim reads its every attribute, those deprecated, too.
     warnings.filterwarnings("ignore", category=DeprecationWarning, module="traitlets")
     server = LabApp.initialize_server(argv=arguments(options, port, folder, browser=browser))
+    _private(server.browser_open_file).close()  # it has the token, and Jupyter opens it to all
     server.io_loop.add_callback(ready)  # behind what binds the port, which JupyterLab wants to do itself
     server.start()
 
@@ -174,15 +193,25 @@ def transport() -> str:
 
 
 def check_runtime() -> None:
-    """Raise an InputError if Jupyter cannot write what it must while it runs."""
+    """Have a folder for Jupyter's own files that nobody else may enter: whoever reads its token runs programs as we.
+
+    Raises:
+        InputError: Jupyter cannot write there, or the folder is another user's.
+    """
     from jupyter_core.paths import jupyter_runtime_dir
 
     folder = jupyter_runtime_dir()
     try:
-        Path(folder).mkdir(parents=True, exist_ok=True)
+        Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
         reason = "" if os.access(folder, os.W_OK) else "cannot be written"
     except OSError as error:
         reason = f"cannot be made: {error.strerror}"
+    if not reason and os.name == "posix" and (found := os.stat(folder)).st_mode & 0o077:
+        if found.st_uid == os.geteuid():
+            os.chmod(folder, 0o700)
+            say(f"{folder} was open to other users of this machine; it is closed now.")
+        else:
+            reason = "is another user's, and open to others"
     if reason:
         raise InputError("JUPYTER_RUNTIME_DIR", folder, reason, "a folder that can be written, for Jupyter's own files")
 

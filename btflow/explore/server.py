@@ -16,9 +16,11 @@ from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 from tornado.httpserver import HTTPServer
 from tornado.httputil import split_host_and_port
+from tornado.iostream import IOStream
 from tornado.web import Application, RequestHandler, StaticFileHandler
 from tornado.websocket import WebSocketClosedError, WebSocketHandler
 
@@ -45,6 +47,7 @@ BUSY = "The explorer is busy: as many visitors as it takes are here. Try again i
 AGAIN = "The explorer cannot start a page now. Try again in half a minute."
 GONE = "The process behind this page has ended: it was idle for long, needed too much memory, or was killed."
 DIED = "A visitor's process has ended: it needed too much memory, or was killed. Its page says so."
+CROWDED = "There are more connections than the page needs: new ones take the place of those that ask for nothing."
 NO_TOKEN = "This page opens with the whole link, token included, that btflow explore printed."
 NO_PAGE = "There is no such page."
 OTHER_NAME = "This explorer is for this machine alone, under its own names."
@@ -65,6 +68,9 @@ class Request(RequestHandler):
         """Refuse a request that does not have what it must."""
         if refusal := self.refusal():
             self.refuse(*refusal)
+        else:
+            connection: Any = self.request.server_connection
+            self.settings["known"].add(connection.stream)
 
     def refusal(self) -> tuple[int, str] | None:
         """Return why a request is refused, its status first."""
@@ -188,21 +194,57 @@ class Channel(Request, WebSocketHandler):
             self.settings["visitors"].leave(self.process)
 
 
-def serve(options: Options, sockets: Any, ready: Callable[[], None], flow_is_there: object) -> None:
+class Server(HTTPServer):
+    """A server that bounds its connections: a program may have so many files open.
+
+    For one too many, that one gives way which is open for longest of those that have not brought the token.
+    """
+
+    told = False
+
+    def bound(self, most: int, known: WeakSet[IOStream]) -> None:
+        """Say how many connections there may be, and which have brought the token."""
+        self.most, self.known, self.here = most, known, list[IOStream]()
+
+    def handle_stream(self, stream: IOStream, address: tuple[Any, ...]) -> None:
+        """Take a connection."""
+        self.here = [each for each in self.here if not each.closed()]
+        if len(self.here) >= self.most:
+            if not self.told:
+                say(CROWDED)
+            self.told = True
+            next((each for each in self.here if each not in self.known), stream).close()
+        if not stream.closed():
+            self.here.append(stream)
+            super().handle_stream(stream, address)
+
+
+def most_connections(visitors: int) -> int:
+    """Return how many connections there may be: half of the files that the system lets a program have."""
+    wanted, files = 100 + 8 * visitors, -1
+    with suppress(ImportError):  # on Windows
+        import resource
+
+        files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return wanted if files < 0 else min(wanted, files // 2)  # a negative number stands for no bound
+
+
+def serve(options: Options, sockets: Any, ready: Callable[[], None], compiled: object) -> None:
     """Serve the page until Ctrl-C.
 
     Args:
         options: See btflow.explore.options.
         sockets: Bound to the address and port.
         ready: Called when visitors may come.
-        flow_is_there: Event that is set once the kernels of flow fidelity are compiled.
+        compiled: Shared number, the share of swarms' kernels that is compiled.
 
     Raises:
         SimulationError: The simulator cannot be loaded: why was written.
     """
     log = os.environ.get("BTFLOW_EXPLORE_LOG", "")  # without it nothing that any stranger can cause, and no token
-    logging.getLogger("tornado").setLevel(log or "CRITICAL")
-    visitors = Visitors(options.visitors, options.memory, flow_is_there)
+    for name in ("tornado", "asyncio"):
+        logging.getLogger(name).setLevel(log or "CRITICAL")
+    visitors = Visitors(options.visitors, options.memory, compiled)
     try:
         asyncio.run(_serve(options, sockets, ready, visitors))
     except KeyboardInterrupt:
@@ -212,7 +254,9 @@ def serve(options: Options, sockets: Any, ready: Callable[[], None], flow_is_the
 
 
 async def _serve(options: Options, sockets: Any, ready: Callable[[], None], visitors: Visitors) -> None:
-    server = HTTPServer(_application(options, sockets[0].getsockname()[1], visitors), **_PATIENCE)
+    application = _application(options, sockets[0].getsockname()[1], visitors)
+    server = Server(application, **_PATIENCE)
+    server.bound(most_connections(options.visitors), application.settings["known"])
     server.add_sockets(sockets)
     ready()
     await asyncio.Event().wait()
@@ -235,6 +279,7 @@ def _application(options: Options, port: int, visitors: Visitors) -> Application
         options=options,
         visitors=visitors,
         pumps=set(),
+        known=WeakSet(),
         cookie=f"btflow-{port}",  # a browser has one of a name for all ports
         cookie_secret=secrets.token_hex(),
         websocket_max_message_size=LONGEST,

@@ -18,7 +18,7 @@ import xarray as xr
 from btflow import plots
 from btflow.errors import ScenarioError, SimulationError
 from btflow.explore.figure import HEIGHT, Gallery
-from btflow.explore.warm import flow_is_there
+from btflow.explore.warm import wait_for_swarms
 from btflow.explore.watch import Run, Watch
 from btflow.explore.work import Listeners, Look, Work
 from btflow.link.run import simulate_link
@@ -96,6 +96,7 @@ def see(asked: Asked, look: Look) -> Iterator[Seen]:
     if isinstance(model, LinkScenario):
         yield _seen(asked, simulate_link(model, seed=seed, progress=look))
         return
+    wait_for_swarms(look)
     flow = _flow(model, seed, look)
     if flow is not None:
         first = _seen(asked, flow, f"{FLOW_SAYS}: mean completion {_seconds(flow)}.", _FIRST)
@@ -118,7 +119,7 @@ def views(result: xr.Dataset) -> Mapping[str, View]:
 
 
 def has_flow(*models: Scenario | LinkScenario) -> bool:
-    """Return whether flow can run all of these, and at once."""
+    """Return whether flow can run all of these."""
     try:
         for model in models:
             if isinstance(model, LinkScenario):
@@ -126,7 +127,7 @@ def has_flow(*models: Scenario | LinkScenario) -> bool:
             check_flow(model)
     except ScenarioError:
         return False
-    return flow_is_there()
+    return True
 
 
 def marked(drawn: go.Figure) -> go.Figure:
@@ -326,7 +327,7 @@ class Canvas(Generic[Request]):
         self._ended, self._subject = ended, subject
         self.gallery = Gallery(names, height)
         self.stage = Stage(self.gallery.widget, self.cancel, run)
-        listeners = Listeners(self._show, self._fail, self.stage.progress, self._busy)
+        listeners = Listeners(self._show, self._fail, self.stage.progress, self._busy, self.stage.late)
         self._work: Work[Request, Seen] = Work(compute, listeners)
 
     def ask(self, request: Request) -> None:

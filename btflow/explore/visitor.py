@@ -102,18 +102,18 @@ class Channel(BaseComm):
         self._page.tell(msg_type, content, metadata=metadata or {}, buffers=buffers)
 
 
-def run(server: socket.socket, flow_is_there: Any, megabytes: int) -> None:
+def run(server: socket.socket, compiled: Any, megabytes: int) -> None:
     """Be a visitor's process until the server ends the connection.
 
     Args:
         server: Leads to the server.
-        flow_is_there: Event that is set once the kernels of flow fidelity are compiled.
+        compiled: Shared number, the share of swarms' kernels that is compiled.
         megabytes: Bound on the data of this process [MB].
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends everything
     if not os.environ.get("BTFLOW_EXPLORE_LOG"):
         logging.disable()  # nothing that any stranger can cause
-    warm.flow_is_there = flow_is_there.is_set
+    warm.swarms_compiled = lambda: float(compiled.value)
     bound_memory(megabytes)
     code = 1
     try:

@@ -38,14 +38,12 @@ class Process:
         touched: When its page last sent something.
     """
 
-    def __init__(self, megabytes: int, flow_is_there: object) -> None:
+    def __init__(self, megabytes: int, compiled: object) -> None:
         context: Any = multiprocessing.get_context("forkserver" if FORKS else "spawn")
         context.set_forkserver_preload(["btflow.explore.preload"])
         self._socket, theirs = socket.socketpair()
         with theirs:
-            self._process: BaseProcess = context.Process(
-                target=run, args=(theirs, flow_is_there, megabytes), daemon=True
-            )
+            self._process: BaseProcess = context.Process(target=run, args=(theirs, compiled, megabytes), daemon=True)
             self._process.start()
         self._writer: asyncio.StreamWriter | None = None
         self._ended = False
@@ -101,15 +99,15 @@ class Visitors:
     Args:
         most: Most visitors at once.
         megabytes: Bound on the data of each one's process [MB].
-        flow_is_there: Event that is set once the kernels of flow fidelity are compiled.
+        compiled: Shared number, the share of swarms' kernels that is compiled.
 
     Raises:
         SimulationError: A visitor's process cannot be had: why was written.
     """
 
-    def __init__(self, most: int, megabytes: int, flow_is_there: object) -> None:
+    def __init__(self, most: int, megabytes: int, compiled: object) -> None:
         self._most = most
-        self._given = megabytes, flow_is_there
+        self._given = megabytes, compiled
         self._door = asyncio.Lock()
         self._inside: set[Process] = set()
         self._preparing: asyncio.Task[None] | None = None

@@ -1,116 +1,161 @@
-"""Compiles every kernel that a visitor's page uses, or loads it from the cache.
+"""Compiles every kernel that a visitor's page uses, each once, or loads it from the cache.
 
-An empty cache is filled by two processes at once: the kernels of access links take as long to compile as the others do,
-those of a link in flow among them. One goes on with those of swarms in flow while the first pages open, which do
-without them until they are there: figures come from full alone.
+An empty cache is filled by two processes at once. Links come first, and the page opens with them; the kernels of swarms
+follow while it is read, and a page on which a swarm is asked for says how far they are.
 """
 
+import gc
 import multiprocessing
+import os
 import subprocess
 import sys
+import tempfile
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from multiprocessing.synchronize import Event
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
 
-flow_compiled: Callable[[], bool] = lambda: True  # noqa: E731 - a visitor's process is told what to ask
-"""Returns whether no other process compiles flow's kernels."""
+from btflow import kernels as room
+from btflow.explore.options import say
+from btflow.explore.work import Look
+from btflow.kernels.compiler import cache
+
+LINKS, SWARMS = ("link", "fluid"), ("access", "swarm", "flow")
+"""Packages of kernels."""
+_TURNS = (("link", "access", "swarm"), ("fluid", "flow"))
+"""Which packages each of two processes compiles, in this order: both take about as long."""
+
+swarms_compiled: Callable[[], float] = lambda: 1.0  # noqa: E731 - a visitor's process is told what to ask
+"""Returns the share of swarms' kernels that is compiled."""
 
 
-def flow_is_there() -> bool:
-    """Return whether flow's kernels may be used: two processes must not compile them at once."""
-    return flow_compiled()
+def load(packages: Sequence[str] = LINKS + SWARMS) -> None:
+    """Compile the kernels of packages, or load them."""
+    from btflow.config import catalog
+    from btflow.link import run as links
+    from btflow.link.options import scenario_from
+    from btflow.link.program import compile_link
+    from btflow.swarm import run as swarms
+    from btflow.swarm.program import compile_scenario
+
+    link = scenario_from(flows=["cubic", "ledbat"], voip="g729", duration="1 s")
+    small = {"leechers": 4, "file_size": "1 MB"}
+    calls: dict[str, Callable[[], None]] = {
+        "link": lambda: links.load_kernels(compile_link(link)),
+        "fluid": lambda: links.load_kernels(compile_link(link, "flow")),
+        "access": lambda: swarms.load_kernels(compile_scenario(catalog.load("flashcrowd", **small))),
+        "swarm": lambda: swarms.load_kernels(compile_scenario(catalog.load("rao2010", **small))),
+        "flow": lambda: swarms.load_kernels(compile_scenario(catalog.load("flashcrowd", **small), "flow")),
+    }
+    for package in packages:
+        calls[package]()
 
 
-def load() -> None:
-    """Run one small experiment of each kind, of flow only if no other process compiles it."""
-    access_links()
-    others()
-    if flow_is_there():
-        flow()
+def missing() -> list[str]:
+    """Return the packages of which nothing is compiled yet."""
+    here = Path(str(room.__file__)).parent
+    return [name for name in LINKS + SWARMS if not cache.has_kernels(str(here / name / "__init__.py"))]
+
+
+def wait_for_swarms(look: Look) -> None:
+    """Wait until the kernels of swarms are compiled, and say on the page how far they are."""
+    while (share := swarms_compiled()) < 1.0:
+        look.wait(f"The kernels of swarms are being compiled, once: {share:.0%}. The figures follow by themselves.")
 
 
 @contextmanager
-def compiled() -> Iterator[Event]:
-    """Fill an empty cache, but for flow; give an event that is set once flow's kernels are compiled, too."""
-    there = multiprocessing.get_context("spawn").Event()  # one that processes of any kind but forked ones can be given
-    rest = _fill() if _is_all_new() else None
-    if rest is None:
-        there.set()
-        yield there
-        return
-    threading.Thread(target=_tell, args=(rest, there), daemon=True).start()
-    try:
-        yield there
-    finally:
-        rest.kill()
+def compiled() -> Iterator[Any]:
+    """Fill an empty cache; give, once links' kernels are there, a shared number: the share of swarms' compiled."""
+    share = multiprocessing.get_context("spawn").Value("d", 1.0)  # one that any kind of process can be given
+    with ExitStack() as stack:
+        where = cache.folder(Path(str(room.__file__)).parent / "link")
+        if cache.usable(where) != where:  # all processes keep them in one folder, which ends with this program
+            os.environ["NUMBA_CACHE_DIR"] = stack.enter_context(tempfile.TemporaryDirectory(prefix="btflow-kernels-"))
+        if left := missing():
+            filling = _Filling(left, share)
+            stack.callback(filling.end)
+            filling.wait()
+        yield share
 
 
-def _tell(rest: subprocess.Popen[bytes], there: Event) -> None:
-    """Set the event once the process has ended as it should."""
-    if rest.wait() == 0:
-        there.set()
+class _Filling:
+    """Processes that fill the cache, what they say, and which packages are left."""
+
+    def __init__(self, left: Sequence[str], share: Any) -> None:
+        from btflow.sweeps.executor import cores
+
+        self._share, self._line = share, cache.Line()
+        self._far = dict.fromkeys(left, 0.0)
+        self._news = threading.Condition()
+        with self._news:
+            self._tell()
+        turns = _TURNS if cores() > 1 else (LINKS + SWARMS,)
+        self._processes = [_start(turn) for each in turns if (turn := [name for name in each if name in left])]
+        for process in self._processes:
+            threading.Thread(target=self._follow, args=(process,), daemon=True).start()
+
+    def wait(self) -> None:
+        """Wait until links' kernels are there."""
+        with self._news:
+            while any(self._far.get(name, 1.0) < 1.0 for name in LINKS):
+                self._news.wait(0.2)  # Ctrl-C is heard in between
+            self._line.end()
+
+    def end(self) -> None:
+        """End the processes."""
+        for process in self._processes:
+            process.kill()
+            process.wait()
+
+    def _follow(self, process: "subprocess.Popen[str]") -> None:
+        """Take what a process says until it ends; what it leaves undone is compiled by who needs it."""
+        assert process.stdout is not None
+        for said in process.stdout:
+            name, share, words = said.rstrip("\n").split(" ", 2)
+            with self._news:
+                self._far[name] = float(share)
+                waited = [each for each in LINKS if self._far.get(each, 1.0) < 1.0]
+                if words and (not waited or waited[0] == name):
+                    self._line(words)
+                self._tell()
+        if process.wait() > 0:
+            say("btflow: warning: a process that compiles kernels has failed; they are compiled when they are needed.")
+        with self._news:
+            names = process.args[-1].split() if isinstance(process.args, list) else ()
+            self._far.update(dict.fromkeys(names, 1.0))
+            self._tell()
+            if process.returncode == 0 and min(self._far.values()) == 1.0:
+                self._line.end()
+                say("btflow: all kernels are compiled.")
+
+    def _tell(self) -> None:
+        swarms = [self._far.get(name, 1.0) for name in SWARMS]
+        self._share.value = sum(swarms) / len(swarms)
+        self._news.notify_all()
 
 
-def _fill() -> subprocess.Popen[bytes]:
-    """Compile all but flow by two processes; return the one that goes on with flow."""
-    links, rest = _start("access_links()"), _start("others(); print(flush=True); flow()")
-    try:
-        links.wait()  # what a process leaves undone, if it fails, is done by the one that loads it
-        assert rest.stdout is not None
-        rest.stdout.readline()
-    except BaseException:
-        rest.kill()
-        raise
-    finally:
-        links.kill()
-    return rest
-
-
-def access_links() -> None:
-    """Run a swarm on access links, as small as they come."""
-    from btflow.config.catalog import load
-    from btflow.swarm.run import simulate
-
-    simulate(load("flashcrowd", leechers=4, file_size="1 MB"))
-
-
-def others() -> None:
-    """Run a link at both fidelities and a swarm behind unlimited links, each as small as they come."""
-    from btflow.config.catalog import load
-    from btflow.link.options import scenario_from
-    from btflow.link.run import simulate_link
-    from btflow.options import FIDELITIES
-    from btflow.swarm.run import simulate
-
-    link = scenario_from(flows=["cubic", "ledbat"], voip="g729", duration="1 s")
-    for fidelity in FIDELITIES:
-        simulate_link(link, fidelity=fidelity)
-    simulate(load("rao2010", leechers=2, file_size="1 MB"))
-
-
-def flow() -> None:
-    """Run swarms at flow fidelity, on access links and behind unlimited ones, as small as they come."""
-    from btflow.config.catalog import load
-    from btflow.swarm.run import simulate
-
-    for name, leechers in (("flashcrowd", 4), ("rao2010", 2)):
-        simulate(load(name, leechers=leechers, file_size="1 MB"), fidelity="flow")
-
-
-def _is_all_new() -> bool:
-    """Return whether nothing is compiled yet, and two processes can run at once."""
-    from btflow.kernels import access, link
-    from btflow.kernels.compiler import cache
-    from btflow.sweeps.executor import cores
-
-    return cores() > 1 and not any(cache.has_kernels(str(package.__file__)) for package in (access, link))
-
-
-def _start(calls: str) -> subprocess.Popen[bytes]:
-    """Start a process that calls functions of this module; what it would say is said where they are called again."""
-    code = f"import sys; sys.path[:] = {sys.path!r}; from btflow.explore.warm import *; {calls}"
+def _start(packages: Sequence[str]) -> "subprocess.Popen[str]":
+    """Start a process that compiles packages."""
+    code = f"import sys; sys.path[:] = {sys.path!r}; from btflow.explore.warm import fill; fill(sys.argv[1].split())"
     # in a session of its own: Ctrl-C is for the server, which ends it; -P: no module of the working directory's
-    run = [sys.executable, "-P", "-c", code]
-    nowhere = subprocess.DEVNULL
-    return subprocess.Popen(run, stdin=nowhere, stdout=subprocess.PIPE, stderr=nowhere, start_new_session=True)
+    run = [sys.executable, "-P", "-c", code, " ".join(packages)]
+    return subprocess.Popen(
+        run, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, encoding="utf-8", start_new_session=True
+    )
+
+
+def fill(packages: Sequence[str]) -> None:
+    """Compile packages of kernels in a process of their own, and print for who waits how far each is."""
+    gc.disable()  # Numba makes millions of objects, nearly all of which stay
+    for name in packages:
+        cache.told = lambda words, share, name=name: _print(name, share, words)
+        load([name])
+        _print(name, 1.0)
+
+
+def _print(name: str, share: float, words: str = "") -> None:
+    try:
+        print(name, share, words, flush=True)
+    except OSError:  # who waits is gone
+        os._exit(1)

@@ -7,6 +7,7 @@ import ipywidgets as widgets
 
 from btflow import motion
 from btflow.explore.motion import Motion
+from btflow.explore.warm import wait_for_swarms
 from btflow.explore.work import Listeners, Look, Work
 from btflow.link.scenario import LinkScenario
 from btflow.motion import Trace
@@ -53,7 +54,7 @@ class Watch:
         self.widget = Motion()
         self.widget.layout.display = "none"
         self.widget.add_class("btflow-player")
-        self._work: Work[Run, tuple[Run, Trace]] = Work(_record, Listeners(self._play, said, progress, busy))
+        self._work: Work[Run, tuple[Run, Trace]] = Work(_record, Listeners(self._play, said, progress, busy, said))
         self.choice.observe(lambda _: self.follow(), "value")
 
     @property
@@ -86,6 +87,7 @@ class Watch:
         return self._work.wait(timeout)
 
     def _play(self, found: tuple[Run, Trace]) -> None:
+        self._said("")
         self._recorded, self.widget.trace = found
         self.widget.remove_class("btflow-late")
         self.widget.playing = True
@@ -93,5 +95,7 @@ class Watch:
 
 def _record(run: Run, look: Look) -> Iterator[tuple[Run, Trace]]:
     look(0.0)
+    if not isinstance(run.scenario, LinkScenario):
+        wait_for_swarms(look)
     start, length = (run.part.get(name) for name in ("start", "length"))
     yield run, motion.record(run.scenario, seed=run.seed, start=start, length=length, progress=look)

@@ -38,6 +38,9 @@ class Look:
     def __call__(self, share: float) -> None:
         """Tell the share done, a few times a second."""
 
+    def wait(self, why: str) -> None:
+        """Tell what a run waits for, and wait a moment; a newer request ends the run at once."""
+
     def rest(self) -> None:
         """Wait until the inputs rest; from then on a newer request ends the run at once, however short it has been."""
 
@@ -62,6 +65,8 @@ class Listeners(Generic[Result]):
     """With the share done."""
     busy: Callable[[bool], None] = _nothing
     """With whether anything runs, when that may have changed."""
+    waits: Callable[[str], None] = _nothing
+    """With what a run waits for."""
 
 
 class Work(Generic[Request, Result]):
@@ -196,6 +201,13 @@ class _Watched(Look):
         """Raise `Cancelled` if the run is to end."""
         if self._work._outdated(self._number, time.monotonic() < self._patient_until):
             raise Cancelled
+
+    def wait(self, why: str) -> None:
+        self._work._tell(self._number, partial(self._work._listeners.waits, why))
+        time.sleep(REST)
+        if self._work._outdated(self._number, patient=False):
+            raise Cancelled
+        self._patient_until = time.monotonic() + GRACE
 
     def last(self) -> bool:
         return not self._work._waiting

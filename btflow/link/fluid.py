@@ -201,7 +201,7 @@ def _lay(s: k.Fluid, i: int) -> None:
 
 def load_kernels(program: LinkProgram) -> None:
     """Load or compile the kernels, so that this is not the experiment's CPU time."""
-    engine.run(build_fluid(program, 0), 0)
+    termination.in_thread(lambda: engine.run(build_fluid(program, 0), 0))
 
 
 def run_fluid(program: LinkProgram, seed: int, progress: Callable[[float], None] | None = None) -> packets.State:

@@ -72,7 +72,7 @@ def load_kernels(program: LinkProgram) -> None:
     if program.fidelity == "flow":
         fluid.load_kernels(program)
     else:
-        engine.run(build(program, 0), 0)
+        termination.in_thread(lambda: engine.run(build(program, 0), 0))
 
 
 def run_link(program: LinkProgram, seed: int, progress: Callable[[float], None] | None = None) -> State:

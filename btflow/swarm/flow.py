@@ -47,7 +47,7 @@ def run(program: Program, seed: int, replica: int, watch: Callable[[Flow, None],
 
 def load_kernels(program: Program) -> None:
     """Load or compile the kernels."""
-    engine.run(build(program, 0, 0), 0)
+    termination.in_thread(lambda: engine.run(build(program, 0, 0), 0))
 
 
 def build(program: Program, seed: int, replica: int) -> Flow:

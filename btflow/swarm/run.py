@@ -123,7 +123,10 @@ _LOADED: set[tuple[str, bool]] = set()
 
 
 def load_kernels(program: Program) -> None:
-    """Load or compile the kernels that a program needs, so that this is not the first swarm's CPU time."""
+    """Load or compile the kernels that a program needs, so that this is not the first swarm's CPU time.
+
+    A compiler hears no signal: it works in a thread of its own.
+    """
     kind = (program.fidelity, program.links is None)
     if kind in _LOADED:
         return
@@ -131,10 +134,7 @@ def load_kernels(program: Program) -> None:
         flow.load_kernels(program)
     else:
         s, x = start(program, 0, 0)
-        if x is None:
-            engine.run(s, 0)
-        else:
-            access_engine.run(x, 0)
+        termination.in_thread(lambda: engine.run(s, 0) if x is None else access_engine.run(x, 0))
     _LOADED.add(kind)  # not before: a compilation can be interrupted
 
 

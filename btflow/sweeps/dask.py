@@ -27,7 +27,7 @@ import distributed
 from distributed.client import ClosedClientError
 from distributed.comm.core import CommClosedError
 
-from btflow import memory
+from btflow import memory, termination
 from btflow.errors import InputError
 from btflow.sweeps import executor, runs
 from btflow.sweeps.plan import Versions, difference, versions
@@ -101,7 +101,9 @@ def _check_scheduler(address: str) -> None:
     A client of Dask would wait for ever for an answer, and takes any server's first bytes for the size of a message.
     """
     try:
-        kind = executor.in_thread(lambda: asyncio.run(asyncio.wait_for(_kind(address), CONNECT + 1.0)), CONNECT + 2.0)
+        kind = termination.in_thread(
+            lambda: asyncio.run(asyncio.wait_for(_kind(address), CONNECT + 1.0)), CONNECT + 2.0
+        )
     except TimeoutError:
         raise InputError("dask", address, "does not answer as a scheduler does", SCHEDULER) from None
     except (OSError, ValueError, TypeError) as error:  # TypeError: tls without a certificate
@@ -156,7 +158,7 @@ class Workers:
         """
         if self._there is None:
             if time.monotonic() - self._looked >= ASK_PERIOD:
-                self._there = executor.begun_in_thread(self._client.nthreads)
+                self._there = termination.begun_in_thread(self._client.nthreads)
         elif self._there.done():
             there, self._there = self._there.result(), None
             self._take(there)

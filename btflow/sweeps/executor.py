@@ -10,13 +10,13 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 from btflow import memory
 from btflow.errors import SimulationError
@@ -354,37 +354,3 @@ def _once(job: Job, prepared: Prepared, deadline: float) -> tuple[float, float]:
     kind.start(program, seed, 0)
     built = time.thread_time() - ended
     return built + ended - found, ended - begun
-
-
-T = TypeVar("T")
-
-
-def begun_in_thread(function: Callable[[], T]) -> Future[T]:
-    """Have a function run in a thread of its own: the program waits at its end for those of executors, for this not."""
-    done: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            done.set_result(function())
-        except BaseException as error:
-            done.set_exception(error)
-
-    threading.Thread(target=run, name="btflow", daemon=True).start()
-    return done
-
-
-def in_thread(function: Callable[[], T], limit: float = float("inf")) -> T:
-    """Return what a function returns that hears no signal, such as a compiler; Ctrl-C ends the waiting at once.
-
-    Args:
-        function: What to run.
-        limit: Longest time to wait [s].
-
-    Raises:
-        TimeoutError: It was not done in time; it may go on.
-    """
-    done, end = begun_in_thread(function), time.monotonic() + limit
-    while not wait([done], min(LOOK, max(0.0, end - time.monotonic()))).done:
-        if time.monotonic() >= end:
-            raise TimeoutError
-    return done.result()

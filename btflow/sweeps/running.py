@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from btflow.errors import InputError
@@ -89,7 +88,7 @@ class Running:
 
         scouted, job = scout(declared), declared.job
         for program in scouted.programs:
-            executor.in_thread(partial(job.kind.load_kernels, program))
+            job.kind.load_kernels(program)
         jobs = executor.fitting(scouted.bytes, self.jobs or executor.cores(), show=self.show, noun=job.noun)
         kind = self.backend or executor.sooner(job, declared.task(0, 1).points[0], left, jobs)
         return executor.Threads(job, jobs) if kind == "threads" else executor.Processes(job, jobs)

@@ -8,7 +8,7 @@ import struct
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import websocket
 from busy import PATIENCE
 from explorer_socket import Visitor, connect, cookie_of, end_of, fork_servers, get, heard, message, processes, visit
 
-from btflow.explore.server import LONGEST
+from btflow.explore.server import CROWDED, LONGEST, most_connections
 from btflow.explore.visitor import pack, unpack
 from validation.served import Served, served
 
@@ -152,14 +152,21 @@ def test_long_addresses_are_refused_or_read(server: Served, visitor: Visitor, le
     assert visitor.answers()
 
 
-def test_half_a_request_holds_nobody_up(server: Served, visitor: Visitor) -> None:
+@pytest.mark.parametrize("begun", [b"", b"GET / HTTP/1.1\r\nHost: 127", b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"])
+def test_many_connections_hold_nobody_up(server: Served, visitor: Visitor, begun: bytes) -> None:
+    """They are silent, send half a request, or one without the token."""
+    most = most_connections(VISITORS)
     address = ("127.0.0.1", int(server.bare.rstrip("/").rpartition(":")[2]))
-    halves = [socket.create_connection(address) for _ in range(200)]
+    halves = []
     try:
-        for half in halves:
-            half.sendall(b"GET / HTTP/1.1\r\nHost: 127")
+        for _ in range(most + 300):
+            halves.append(socket.create_connection(address))
+            with suppress(OSError):  # it has given way
+                halves[-1].sendall(begun)
         assert visitor.answers()
         assert get(server.url)[0] == 200
+        assert psutil.Process(server.process.pid).num_fds() < most + 100
+        assert server.log.read_text(encoding="utf-8").count(CROWDED) == 1
     finally:
         for half in halves:
             half.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import shlex
 import sys
 import time
@@ -291,14 +292,10 @@ def test_flow_that_stays_as_full_failed_is_told_until_the_next_run(
     assert panel.canvas.stage.text == ""
 
 
-@pytest.mark.parametrize("why", ["refused", "not compiled yet", "stuck", "no memory"])
+@pytest.mark.parametrize("why", ["refused", "stuck", "no memory"])
 def test_what_flow_does_not_run_is_drawn_from_full_alone(
     panel: SwarmPanel, monkeypatch: pytest.MonkeyPatch, why: str
 ) -> None:
-    import btflow.explore.views as views
-
-    if why == "not compiled yet":
-        monkeypatch.setattr(views, "flow_is_there", lambda: False)
     if why == "stuck":
         monkeypatch.setattr("btflow.swarm.flow.run", stuck)
     if why == "no memory":
@@ -501,3 +498,22 @@ def test_sizes_of_a_piece_are_a_menu_of_what_the_model_takes(model: str) -> None
     assert isinstance(spec, Choice)
     assert spec.default in spec.options
     assert [scenario.set(piece_size=text).swarm.piece_size for text in spec.options] == [2**p for p in range(14, 21)]
+
+
+def test_a_swarm_waits_for_its_kernels_and_goes_on_by_itself(
+    panel: SwarmPanel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    share, said = iter([0.25, 0.5]), []
+    monkeypatch.setattr("btflow.explore.warm.swarms_compiled", lambda: next(share, 1.0))
+    late = panel.canvas.stage.late
+
+    def tell(why: str) -> None:
+        said.append(why)
+        late(why)
+
+    work = panel.canvas._work
+    monkeypatch.setattr(work, "_listeners", replace(work._listeners, waits=tell))
+    panel.set_state(replace(CAPPED, seed="8"))
+    assert panel.canvas.wait()
+    assert [re.findall(r"\d+%", text) for text in said] == [["25%"], ["50%"]]
+    assert panel.canvas.stage.text == ""

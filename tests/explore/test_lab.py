@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -69,6 +70,40 @@ def test_without_a_folder_for_jupyters_files_no_address_is_told(
     with pytest.raises(btflow.InputError, match=r"JUPYTER_RUNTIME_DIR = '.*: cannot be made: .*; allowed: "):
         serve.run_lab(Options("127.0.0.1", None, "token", 1), browser=False)
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() != 0, reason="only root becomes another user")
+@pytest.mark.parametrize("before", [None, 0o755])
+def test_no_other_user_reads_what_has_the_token(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], before: int | None
+) -> None:
+    with tempfile.TemporaryDirectory() as name:  # pytest's own folders are closed to others themselves
+        os.chmod(name, 0o755)
+        runtime = Path(name, "data", "runtime")
+        if before is not None:
+            runtime.mkdir(parents=True)
+            runtime.chmod(before)
+        monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(runtime))
+        serve.check_runtime()
+        assert ("was open to other users" in capsys.readouterr().err) == (before is not None)
+        with serve._private(runtime / "open.html") as file:
+            file.write("token")
+        assert (runtime / "open.html").stat().st_mode & 0o777 == 0o600
+        assert [_read_by_nobody(path) for path in (runtime, runtime / "open.html")] == [False, False]
+        os.chown(runtime, 65534, 65534)
+        os.chmod(runtime, 0o755)
+        with pytest.raises(btflow.InputError, match="is another user's, and open to others"):
+            serve.check_runtime()
+        assert _read_by_nobody(runtime)
+        page = serve._page_to("http://localhost/?token=secret", runtime)
+        assert "secret" not in page  # which the browser's command line has
+        assert not _read_by_nobody(runtime / "open.html")
+
+
+def _read_by_nobody(path: Path) -> bool:
+    """Return whether the user nobody, to whom nothing else belongs, reads a file or lists a folder."""
+    command = ["ls", str(path)] if path.is_dir() else ["cat", str(path)]
+    return subprocess.run(command, user=65534, group=65534, extra_groups=[], capture_output=True).returncode == 0
 
 
 _TAKEN = """

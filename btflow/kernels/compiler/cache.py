@@ -16,27 +16,40 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numba
 import numba.core.dispatcher
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.dispatcher import Dispatcher
 
 _settings: Any = numba.config
 _dispatcher: Any = numba.core.dispatcher
 _IMPORTED = re.compile(r"^ *from btflow\.kernels(?:\.(\w+)[.\w]*)? import ([\w, ]+)", re.M)
-_COMPILING = "btflow: compiling the kernels, once: about half a minute"
+_NAMES = {
+    "link": "links",
+    "fluid": "links at flow fidelity",
+    "swarm": "swarms",
+    "access": "swarms on access links",
+    "flow": "swarms at flow fidelity",
+}
+"""What the kernels of a package are called."""
+_SELDOM = 5
+"""Least time between two lines where it is not a terminal that reads [s]."""
 
 
 @contextmanager
 def kept_for(package: str) -> Iterator[None]:
     """Keep the kernels imported in this block in the folder of the package whose `__file__` is given."""
     before = _settings.CACHE_DIR, _dispatcher.FunctionCache  # one package of kernels may import another
-    _settings.CACHE_DIR = str(_usable(folder(Path(package).parent)))
+    _settings.CACHE_DIR = str(usable(folder(Path(package).parent)))
     _dispatcher.FunctionCache = KernelCache
     try:
         yield
@@ -104,8 +117,6 @@ class KernelCache(FunctionCache):
         except Exception:  # pickle and LLVM raise anything when they read what they did not write
             shutil.rmtree(self.cache_path, ignore_errors=True)
             found = None
-        if found is None:
-            _say(_COMPILING)
         return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -116,7 +127,74 @@ class KernelCache(FunctionCache):
             _say(_not_kept(Path(self.cache_path), error))
 
 
-def _usable(path: Path) -> Path:
+class Line:
+    """A line on stderr that says how far something is: written anew on a terminal, now and then elsewhere."""
+
+    def __init__(self) -> None:
+        self.next, self.shown = 0.0, ""
+
+    def __call__(self, text: str) -> None:
+        """Say how far it is."""
+        if sys.stderr.isatty():
+            text = text[: shutil.get_terminal_size().columns - 1]
+            print(f"\r{text:<{len(self.shown)}}", end="", file=sys.stderr, flush=True)
+            self.shown = text
+        elif time.monotonic() >= self.next:
+            print(text, file=sys.stderr, flush=True)
+            self.next = time.monotonic() + _SELDOM
+
+    def end(self) -> None:
+        """End the line, if one is under way."""
+        if self.shown:
+            self.shown = ""
+            print(file=sys.stderr, flush=True)
+
+
+_line = Line()
+told: Callable[[str, float], None] | None = None
+"""Is told each second how far a compilation is, in words and as a share, in place of a line on stderr."""
+
+
+@contextmanager
+def saying(function: Any) -> Iterator[None]:
+    """Say each second how far the compilation of an entry is that is done in this block."""
+    kernels, begun, ended = _reached(function), time.monotonic(), threading.Event()
+    package = function.__module__.split(".")[-2:][0]
+    name = _NAMES.get(package, package)
+
+    def say() -> None:
+        while not ended.is_set():
+            done = sum(bool(each.overloads) for each in kernels)
+            how = f"{done} of {len(kernels)} functions" if done < len(kernels) else "optimising"
+            text = f"btflow: compiling the kernels of {name}, once: {how}, {time.monotonic() - begun:.0f} s"
+            told(text, done / (len(kernels) + 1)) if told else _line(text)
+            ended.wait(1.0)
+
+    teller = threading.Thread(target=say, daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        teller.join()
+        _line.end()
+
+
+def _reached(function: Any) -> list[Any]:
+    """Return the kernels that a function calls, directly or not, by the names in its code."""
+    found, todo = dict[Any, None](), [function]
+    while todo:
+        caller = todo.pop()
+        names, known = caller.__code__.co_names, caller.__globals__
+        spaces = [known, *(vars(known[name]) for name in names if isinstance(known.get(name), ModuleType))]
+        for each in (space.get(name) for space in spaces for name in names):
+            if isinstance(each, Dispatcher) and each not in found:
+                found[each] = None
+                todo.append(each.py_func)
+    return list(found)
+
+
+def usable(path: Path) -> Path:
     """Return the folder if it can be written to, else a temporary one that goes with the process."""
     try:
         path.mkdir(parents=True, exist_ok=True)

@@ -19,8 +19,12 @@ import llvmlite.binding as llvm
 import numba
 from numba.core import compiler
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler_machinery import LoweringPass, register_pass
+from numba.core.compiler_machinery import LoweringPass, PassManager, _pass_registry, register_pass
+from numba.core.postproc import PostProcessor
+from numba.core.transforms import canonicalize_cfg
 from numba.core.typed_passes import NativeLowering
+
+from btflow.kernels.compiler import cache
 
 # What Python calls with a kernel, its arguments and its keywords: it raises a TypeError, since that is no callable.
 _NO_CALL = ctypes.cast(ctypes.pythonapi.PyObject_Call, ctypes.c_void_p).value
@@ -114,10 +118,26 @@ class _ForEntry(_Library):
     _name, library = "library_of_entry", EntryLibrary
 
 
+class _Passes(PassManager):
+    """Numba's passes, without a description of each in words for listeners: the types of a state are kilobytes long."""
+
+    def _runPass(self, index, pss, internal_state):  # noqa: N802, ARG002  # as Numba calls it
+        """Run a pass."""
+        pss.analysis = self._analysis
+        steps = pss.run_initialization, pss.run_pass, pss.run_finalizer
+        mutated = sum(bool(step(internal_state)) for step in steps)
+        if _pass_registry.get(type(pss)).mutates_CFG:
+            if mutated:
+                PostProcessor(internal_state.func_ir).run()
+            else:
+                internal_state.func_ir.blocks = canonicalize_cfg(internal_state.func_ir.blocks)
+
+
 class _Compiler(compiler.CompilerBase):
     def define_pipelines(self):
         """Numba's passes, and `library` before the lowering."""
-        passes = compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes = _Passes("nopython")
+        passes.passes = compiler.DefaultPassBuilder.define_nopython_pipeline(self.state).passes
         at = [step for step, _ in passes.passes].index(NativeLowering)
         passes.passes.insert(at, (self.library, "make the library"))
         passes.finalize()
@@ -131,9 +151,14 @@ class KernelCompiler(_Compiler):
 
 
 class EntryCompiler(_Compiler):
-    """Numba's compiler for entries."""
+    """Numba's compiler for entries, which says how far it is."""
 
     library = _ForEntry
+
+    def compile_extra(self, func):
+        """Compile a function."""
+        with cache.saying(func):
+            return super().compile_extra(func)
 
 
 # Called by other kernels alone: it has no code of its own.

@@ -16,11 +16,11 @@ import pytest
 from btflow.kernels.compiler import cache
 
 KERNELS = """
-import numba
-@numba.njit(cache=True)
+import btflow.kernels.compiler.jit as jit
+@jit.entry
 def inner(x):
     return x + 1
-@numba.njit(cache=True)
+@jit.entry
 def outer(x):
     return inner(x) * 2
 """
@@ -32,7 +32,7 @@ with cache.kept_for({sources!r} + "/small.py"):
     import small
 print(small.outer(1), sum(small.outer.stats.cache_hits.values()))
 """
-COMPILING = "btflow: compiling the kernels, once: about half a minute\n"
+COMPILING = "btflow: compiling the kernels of small, once: 0 of 1 functions, 0 s\n"
 Run = Callable[..., tuple[str, str]]
 
 
