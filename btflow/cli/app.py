@@ -1,6 +1,5 @@
 """The command line: ``btflow COMMAND``, a function for each command."""
 
-import os
 import sys
 from typing import Annotated, NoReturn
 
@@ -18,7 +17,7 @@ from btflow.cli.run import run
 from btflow.cli.schema import schema
 from btflow.cli.sweep import sweep
 from btflow.errors import InputError, SimulationError
-from btflow.termination import INTERRUPTED, stopped
+from btflow.termination import INTERRUPTED, release_output, stopped
 
 app = typer.Typer(
     name="btflow",
@@ -40,6 +39,7 @@ def main() -> NoReturn:
     """Run the command line; every error is one message on stderr, bad input exits with 2."""
     try:
         code = app(prog_name="btflow", standalone_mode=False)
+        sys.stdout.flush()
     except _UsageError as error:
         message = str(error.format_message())  # type: ignore[attr-defined]  # that base has it
         code = complain(message + _WHAT_IF * (message in _NO_WHAT_IF))
@@ -48,7 +48,6 @@ def main() -> NoReturn:
     except (typer.Abort, KeyboardInterrupt):
         code = INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1
     except SimulationError as error:
         complain(str(error))
@@ -60,7 +59,14 @@ def main() -> NoReturn:
         )
     except OSError as error:
         code = complain_of(error)
-    sys.exit(stopped() if code == INTERRUPTED else code or 0)
+    except RuntimeError as error:
+        if "new thread" not in str(error):
+            raise
+        complain("no thread can be started: the limit of addresses or of processes is too low (ulimit -v, ulimit -u)")
+        code = 1
+    code = stopped() if code == INTERRUPTED else code or 0
+    release_output()
+    sys.exit(code)
 
 
 @app.callback()
