@@ -9,7 +9,6 @@ _HEARD = _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler
 if _HEARD:  # while nobody catches its exception, the system ends the program, without a traceback
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
 
-import ctypes
 import io
 import os
 import signal
@@ -44,14 +43,29 @@ def _open_streams() -> None:
 
 
 def _take_little() -> None:
-    """Where `ulimit -v` bounds the address space, have the C library and BLAS reserve little of it for each thread."""
-    with suppress(ImportError, OSError, AttributeError):  # not on Windows, another C library
+    """Where `ulimit -v` or `-d` bounds addresses, have the C library and BLAS reserve few of them for each thread.
+
+    Below some bound nothing works: BLAS asks for memory for ever, deaf to signals, and LLVM aborts.
+    """
+    try:
         import resource
+    except ImportError:  # not on Windows
+        return
+    limits = [resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA)]
+    least = min((limit for limit in limits if limit != resource.RLIM_INFINITY), default=None)
+    if least is None:
+        return
+    if least < _LEAST:
+        sys.exit(f"btflow: error: ulimit -v or -d = {least // 1024} is too small; allowed: {_LEAST // 1024} at least")
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    import ctypes
 
-        if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
-            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-            ctypes.CDLL(None).mallopt(_ARENAS, 2)
+    with suppress(OSError, AttributeError):  # another C library
+        ctypes.CDLL(None).mallopt(_ARENAS, 2)
 
+
+_LEAST = 1000 * 2**20
+"""The least address space that commands are begun with [B]; small sweeps have been run with 800 MB, and not with 700."""
 
 _ARENAS = -8
 """M_ARENA_MAX in malloc.h of the GNU C library: the most arenas, which reserve 64 MiB each."""
