@@ -65,7 +65,7 @@ def _take_little() -> None:
 
 
 _LEAST = 1000 * 2**20
-"""The least address space that commands are begun with [B]; small sweeps have been run with 800 MB, and not with 700."""
+"""The least address space that commands are begun with [B]: a small sweep takes 800 MB of it, and fails with 700."""
 
 _ARENAS = -8
 """M_ARENA_MAX in malloc.h of the GNU C library: the most arenas, which reserve 64 MiB each."""

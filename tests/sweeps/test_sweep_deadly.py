@@ -83,12 +83,12 @@ def server() -> int:
 def test_a_sweep_goes_on_when_its_fork_server_is_killed(
     workers: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As soon as it has started a process, while swarms run, and when the last has been kept, with its processes too."""
+    """It is killed when it has started a process, while swarms run, and when the last is kept; its processes with it."""
     small_tasks(monkeypatch)
     made, kept, submitted, killed = planned(), [], [], set[int]()
     keep, submit = Store.add, Processes.submit
 
-    def kill(pool: Processes) -> None:
+    def kill() -> None:
         killed.add(server())
         children = [child.pid for child in psutil.Process(server()).children()] if workers else []
         for process in [server(), *children]:
@@ -98,14 +98,14 @@ def test_a_sweep_goes_on_when_its_fork_server_is_killed(
         future = submit(self, task)
         submitted.append(self)
         if len(submitted) == 1:
-            kill(self)
+            kill()
         return future
 
     def add(self: Store, part: Part) -> None:
         keep(self, part)
         kept.append(part.count)
         if sum(kept) in (UNITS // 3, UNITS // 2, UNITS):
-            kill(submitted[-1])
+            kill()
 
     monkeypatch.setattr(Store, "add", add)
     monkeypatch.setattr(Processes, "submit", submitting)
@@ -123,7 +123,7 @@ def test_where_no_process_can_be_started_the_sweep_ends_and_no_swarm_has_failed(
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
     monkeypatch.setattr(executor._Process, "start", refused)
-    with pytest.raises(SimulationError, match="processes cannot be started.*Resource temporarily unavailable.*ulimit"):
+    with pytest.raises(SimulationError, match=r"cannot be started.*Resource temporarily unavailable; ulimit"):
         api.execute(planned(), tmp_path / "a.zarr", Running(jobs=2, backend="processes"))
     assert (read(tmp_path / "a.zarr").status == 0).all()
 
