@@ -56,9 +56,8 @@ def test_what_control_groups_leave(name: str, tmp_path: Path, monkeypatch: pytes
         names, group = V1 if "m" in place.split("/") else V2, tmp_path / place
         group.mkdir(parents=True, exist_ok=True)
         hidden = f"{HIDDEN} {abs(limit) * MB}\n" * (names is V1)
-        (group / names["limit"]).write_text(
-            str(limit * MB) if limit > 0 else "max" if names is V2 else str(2**63 - 4096)
-        )
+        none = "max" if names is V2 else str(2**63 - 4096)
+        (group / names["limit"]).write_text(str(limit * MB) if limit > 0 else none)
         (group / names["used"]).write_text(str(used * MB))
         (group / "memory.stat").write_text(f"{hidden}{names['cache']} {cache * MB}\n")
     (tmp_path / "mountinfo").write_text("".join(lines))

@@ -67,6 +67,7 @@ PRINTING = [
         for args in (("run", "rao2010", *SMALL), ("link", "--flow", "cubic", "--duration", "1 s"), ("sweep",))
     ),
 ]
+BEGUN = "nothing is in {} yet: the sweep begins anew"
 FULL = "btflow: error: output: No space left on device\n"
 
 
@@ -78,10 +79,8 @@ def test_an_output_that_takes_nothing_is_one_line_and_a_closed_pipe_none(args: t
         run = command(*(args if args != ("sweep",) else sweep_args(path, "--resume")))
         done = subprocess.run(run, stdout=out, stderr=subprocess.PIPE, text=True, check=False)
         os.close(out)
-        assert (
-            done.returncode,
-            done.stderr.replace(f"btflow: nothing is in {path} yet: the sweep begins anew\n", ""),
-        ) == (1, said)
+        assert done.stderr.replace(f"btflow: {BEGUN.format(path)}\n", "") == said
+        assert done.returncode == 1
         assert args != ("sweep",) or (read(path).status == 1).all()
 
 
@@ -95,7 +94,7 @@ def test_an_output_that_takes_nothing_is_one_line_and_a_closed_pipe_none(args: t
         (
             'ulimit -v 500000; "$@" run rao2010 2>&1',
             1,
-            "btflow: error: ulimit -v or -d = 500000 is too small; allowed: 1",
+            "btflow: error: ulimit -v or -d = 500000 is too small",
         ),
     ],
 )

@@ -83,7 +83,7 @@ def server() -> int:
 def test_a_sweep_goes_on_when_its_fork_server_is_killed(
     workers: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is killed when it has started a process, while swarms run, and when the last is kept; its processes with it."""
+    """It is killed once it has started a process, while swarms run, and when the last is kept; its processes too."""
     small_tasks(monkeypatch)
     made, kept, submitted, killed = planned(), [], [], set[int]()
     keep, submit = Store.add, Processes.submit
