@@ -212,7 +212,7 @@ class Processes(Pool):
             process.join(max(0.0, deadline - time.monotonic()))
             if process.is_alive():
                 process.kill()
-        self._processes.clear()
+        self._processes = []
         self._pool.join()
 
     def _made(self, *args: Any, **options: Any) -> _Process:
