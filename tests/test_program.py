@@ -67,19 +67,19 @@ PRINTING = [
         for args in (("run", "rao2010", *SMALL), ("link", "--flow", "cubic", "--duration", "1 s"), ("sweep",))
     ),
 ]
-BEGUN = "nothing is in {} yet: the sweep begins anew"
-FULL = "btflow: error: output: No space left on device\n"
+FULL = "btflow: error: output: No space left on device"
 
 
 @pytest.mark.parametrize("args", PRINTING)
 def test_an_output_that_takes_nothing_is_one_line_and_a_closed_pipe_none(args: tuple[str, ...], tmp_path: Path) -> None:
-    path, (end, pipe) = tmp_path / "a.zarr", os.pipe()
+    end, pipe = os.pipe()
     os.close(end)
-    for out, said in ((os.open("/dev/full", os.O_WRONLY), FULL), (pipe, "")):
-        run = command(*(args if args != ("sweep",) else sweep_args(path, "--resume")))
+    for out, said in ((os.open("/dev/full", os.O_WRONLY), [FULL]), (pipe, [])):
+        path = tmp_path / f"{out}.zarr"
+        run = command(*(args if args != ("sweep",) else sweep_args(path)))
         done = subprocess.run(run, stdout=out, stderr=subprocess.PIPE, text=True, check=False)
         os.close(out)
-        assert done.stderr.replace(f"btflow: {BEGUN.format(path)}\n", "") == said
+        assert [line for line in done.stderr.splitlines() if "compiling" not in line] == said
         assert done.returncode == 1
         assert args != ("sweep",) or (read(path).status == 1).all()
 
