@@ -11,9 +11,11 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # of typing, which takes milliseconds to import, in which Ctrl-C would end in a traceback
 if TYPE_CHECKING:
+    from typing import Any
+
     from btflow import analysis, analytic, explore, lines, motion, paths, plots
     from btflow.config.catalog import load, load_link
     from btflow.config.schema import describe, schema

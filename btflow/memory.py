@@ -23,7 +23,7 @@ def grant(limit: int) -> None:
 
 def available() -> int:
     """Return the bytes that this process can still take: what the machine has left and what its limits allow."""
-    return min(_of_the_machine(), _of_the_limit(), _of_the_control_group(), _granted)
+    return min(_of_the_machine(), _of_the_limits(), _of_the_control_groups(), _granted)
 
 
 def _of_the_machine() -> int:
@@ -38,26 +38,35 @@ def _of_the_machine() -> int:
         return UNKNOWN
 
 
-def _of_the_limit() -> int:
-    """Return what `ulimit -v` leaves of the address space."""
+def _of_the_limits() -> int:
+    """Return what `ulimit -v` leaves of the address space, and `ulimit -d` of the data."""
     try:
         import resource
 
-        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-        if limit == resource.RLIM_INFINITY:
-            return UNKNOWN
-        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        pages = Path("/proc/self/statm").read_text().split()
+        limits = (resource.RLIMIT_AS, pages[0]), (resource.RLIMIT_DATA, pages[5])
+        soft = [(resource.getrlimit(limit)[0], int(used) * resource.getpagesize()) for limit, used in limits]
+        return min(max(0, most - used) if most != resource.RLIM_INFINITY else UNKNOWN for most, used in soft)
     except (ImportError, OSError):
         return UNKNOWN
-    return max(0, limit - used)
 
 
-def _of_the_control_group() -> int:
-    """Return the limit of a container (cgroup 2)."""
+def _of_the_control_groups() -> int:
+    """Return what the limits of a job, a service or a container leave, all groups that this process is in (Linux).
+
+    A container with version 1 does not see the groups above its own, but the least of their limits.
+    """
+    import proclimits
+
+    budget, source = proclimits.get_memory_budget(), proclimits.describe().memory_source
+    left = UNKNOWN if budget is None else budget.available
     try:
-        return int(Path("/sys/fs/cgroup/memory.max").read_text())
-    except (OSError, ValueError):  # "max"
-        return UNKNOWN
+        own = Path(source.levels[0]) if source else Path()
+        stat = dict(re.findall(r"^(\w+) (\d+)$", (own / "memory.stat").read_text(), re.MULTILINE))
+        used = int((own / "memory.usage_in_bytes").read_text()) - int(stat["total_inactive_file"])
+        return min(left, max(0, int(stat["hierarchical_memory_limit"]) - used))
+    except (OSError, LookupError):
+        return left
 
 
 CACHE_LINE = 64

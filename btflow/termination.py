@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import contextlib
+import os
 import signal
 import sys
 import threading
@@ -66,6 +67,14 @@ def stopped() -> int:
     word, code = ("terminated", TERMINATED) if Terminated.came else ("interrupted", INTERRUPTED)
     print(f"btflow: {word}", file=sys.stderr, flush=True)
     return code
+
+
+def release_output() -> None:
+    """Write what is left for standard output; what it does not take is dropped, or Python would tell of it at exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 FIRST_CHUNK = 4096

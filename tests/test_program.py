@@ -1,12 +1,15 @@
-"""The program as a process, before it does what it is asked to: its version, and signals while it is being imported."""
+"""The program as a process: its version, signals while it is being imported, outputs that take nothing, limits."""
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from sweep_made import command, read, sweep_args
 from sweep_stopped import CODES
 
 RUN = ("run", "rao2010")
@@ -37,6 +40,67 @@ def test_a_signal_while_a_package_is_imported_ends_the_program_in_one_line(
     code, word = CODES[number]
     done = subprocess.run([sys.executable, "-c", script, *args], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (code, "", f"btflow: {word}\n")
+
+
+@pytest.mark.parametrize("number", CODES)
+def test_before_a_signal_can_be_told_of_it_ends_the_program_without_a_word(number: signal.Signals) -> None:
+    script = (
+        "import signal, sys\n"
+        "class Signalled:\n"
+        "    def find_spec(self, name, *_):\n"
+        f"        if name == 'btflow.termination': signal.raise_signal({int(number)})\n"
+        "sys.meta_path.insert(0, Signalled())\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from btflow.__main__ import main\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script, *RUN], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (-number, "", "")
+
+
+SMALL = ("--set", "leechers=3", "--set", "file_size=512 KiB")
+PRINTING = [
+    ("list",),
+    ("schema",),
+    *(
+        pytest.param(args, marks=pytest.mark.slow)
+        for args in (("run", "rao2010", *SMALL), ("link", "--flow", "cubic", "--duration", "1 s"), ("sweep",))
+    ),
+]
+FULL = "btflow: error: output: No space left on device"
+
+
+@pytest.mark.parametrize("args", PRINTING)
+def test_an_output_that_takes_nothing_is_one_line_and_a_closed_pipe_none(args: tuple[str, ...], tmp_path: Path) -> None:
+    end, pipe = os.pipe()
+    os.close(end)
+    for out, said in ((os.open("/dev/full", os.O_WRONLY), [FULL]), (pipe, [])):
+        path = tmp_path / f"{out}.zarr"
+        run = command(*(args if args != ("sweep",) else sweep_args(path)))
+        done = subprocess.run(run, stdout=out, stderr=subprocess.PIPE, text=True, check=False)
+        os.close(out)
+        assert [line for line in done.stderr.splitlines() if "compiling" not in line] == said
+        assert done.returncode == 1
+        assert args != ("sweep",) or (read(path).status == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("shell", "code", "out"),
+    [
+        ('"$@" list nothing 2>&-', 2, ""),
+        ('"$@" list nothing 2>/dev/full', 2, ""),
+        ('"$@" list >/dev/full 2>/dev/full', 1, ""),
+        ('"$@" list >&- <&- 2>&-', 0, ""),
+        (
+            'ulimit -v 500000; "$@" run rao2010 2>&1',
+            1,
+            "btflow: error: ulimit -v or -d = 500000 is too small",
+        ),
+    ],
+)
+def test_streams_that_are_closed_or_full_and_limits_that_are_too_low(shell: str, code: int, out: str) -> None:
+    done = subprocess.run(["sh", "-c", shell, "sh", *command()], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout[: len(out)], done.stderr) == (code, out, "")
 
 
 @pytest.mark.parametrize("number", CODES)

@@ -1,6 +1,5 @@
 """The command line: ``btflow COMMAND``, a function for each command."""
 
-import os
 import sys
 from typing import Annotated, NoReturn
 
@@ -20,7 +19,7 @@ from btflow.cli.run import run
 from btflow.cli.schema import schema
 from btflow.cli.sweep import sweep
 from btflow.errors import InputError, SimulationError
-from btflow.termination import INTERRUPTED, stopped
+from btflow.termination import INTERRUPTED, release_output, stopped
 
 app = typer.Typer(
     name="btflow",
@@ -57,6 +56,7 @@ def main() -> NoReturn:
         sys.argv = ["btflow", "completion", asked.replace("source", "").strip("_")]
     try:
         code = app(prog_name="btflow", standalone_mode=False)
+        sys.stdout.flush()
     except _UsageError as error:
         message = str(error.format_message())  # type: ignore[attr-defined]  # that base has it
         if message.startswith("Missing argument"):
@@ -67,7 +67,6 @@ def main() -> NoReturn:
     except (typer.Abort, KeyboardInterrupt):
         code = INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1
     except SimulationError as error:
         complain(str(error))
@@ -79,7 +78,14 @@ def main() -> NoReturn:
         )
     except OSError as error:
         code = complain_of(error)
-    sys.exit(stopped() if code == INTERRUPTED else code or 0)
+    except RuntimeError as error:
+        if "new thread" not in str(error):
+            raise
+        complain("no thread can be started: the limit of addresses or of processes is too low (ulimit -v, ulimit -u)")
+        code = 1
+    code = stopped() if code == INTERRUPTED else code or 0
+    release_output()
+    sys.exit(code)
 
 
 @app.callback()

@@ -16,7 +16,7 @@ import typer
 from btflow import options
 from btflow.cli.common import FidelityOption, Json, Model, Settings, Text, echo
 from btflow.columns import paragraph
-from btflow.errors import InputError, SimulationError, unknown
+from btflow.errors import InputError, unknown
 from btflow.termination import INTERRUPTED, TERMINATED
 from btflow.units import UNITS
 from btflow.units.formatting import counted
@@ -165,7 +165,7 @@ def run_given(given: Given, *, show: bool) -> dict[str, Any]:
         code = TERMINATED if isinstance(error, SystemExit) else INTERRUPTED
         _say(("interrupted" if code == INTERRUPTED else "terminated") + _kept(given))
         leave(code)
-    except (SimulationError, OSError):
+    except (RuntimeError, MemoryError, OSError):
         if kept := _kept(given):
             _say(kept.removeprefix(": "))
         raise

@@ -34,7 +34,13 @@ ENDING = 0.5
 """Time that processes have to end by themselves [s]."""
 
 BROKEN = 3
-"""How often all processes may go away before they have begun a task."""
+"""How often in a row processes may go away, each of them, through no fault of their swarms."""
+
+LOST = 255
+"""Exit code that Python gives processes whose fork server is gone, which alone hears how they end."""
+
+PROCESS = 120_000_000
+"""Memory that a process takes besides its swarm: what it does not share with the fork server [B]."""
 
 MARGIN = 1.2
 """What a swarm may take in the end, over what it is known to take when it begins."""
@@ -135,34 +141,59 @@ class Processes(Pool):
             self._context.set_forkserver_preload(["btflow.sweeps.runs"])
         self._job, self._number, self._broken = job, number, 0
         self._stopping = self._context.RawValue(ctypes.c_bool, False)  # no lock that a killed process could keep
-        self._pool = self._started()
+        self._pool = self._new()
 
     def workers(self) -> int:
         """Return the number of processes."""
         return self._number
 
     def submit(self, task: Task) -> Future[Part]:
-        """Have a task run in the next process that is free."""
-        try:
-            future: Future[Part] = self._pool.schedule(_run, (task,))
-        except RuntimeError:  # all processes went away since
-            self._pool = self._started()
-            future = self._pool.schedule(_run, (task,))
-        return future
+        """Have a task run in the next process that is free.
+
+        Raises:
+            PoolLostError: No process can be started.
+        """
+        while True:
+            try:
+                future: Future[Part] = self._pool.schedule(_run, (task,))
+            except RuntimeError as error:  # all processes went away since, or none can be started
+                self._count(error)
+                self._end()
+                self._pool = self._new()
+            else:
+                return future
 
     def result(self, future: Future[Part]) -> Part:
-        """Return what a task has found; WorkerDiedError if its process went away."""
+        """Return what a task has found.
+
+        Raises:
+            WorkerDiedError: Its process went away.
+            NotRunError: Its process went away with the fork server, or before it had begun.
+            PoolLostError: Processes go away again and again before they have begun.
+        """
         from pebble import ProcessExpired
 
         try:
-            return future.result()
+            part = future.result()
         except ProcessExpired as expired:
-            raise WorkerDiedError(_end(expired.exitcode)) from None
-        except BrokenProcessPool:  # processes went away while none had a task, as they do that cannot be started
+            if expired.exitcode != LOST or self._broken >= BROKEN * self._number:
+                self._broken = 0
+                raise WorkerDiedError(_end(expired.exitcode)) from None
             self._broken += 1
-            if self._broken > BROKEN * self._number:
-                raise WorkerDiedError("its process could not be started") from None
             raise NotRunError from None
+        except BrokenProcessPool as error:  # processes went away while none had a task, as they do that cannot start
+            self._count(error)
+            raise NotRunError from None
+        self._broken = 0
+        return part
+
+    def _count(self, error: RuntimeError) -> None:
+        """Count a loss of all processes; a PoolLostError if there have been too many."""
+        self._broken += 1
+        if self._broken > BROKEN * self._number:
+            why = f": {error.__cause__}" if isinstance(error.__cause__, OSError) else ""
+            lost = f"processes cannot be started, or go away at once{why}"
+            raise PoolLostError(f"{lost}; ulimit -a shows limits, and --backend threads starts none") from None
 
     def stop(self) -> None:
         """Have the processes come back; a running kernel looks a few times a second."""
@@ -171,12 +202,17 @@ class Processes(Pool):
     def close(self) -> None:
         """End the processes: pebble would give each three seconds, one after the other."""
         self.stop()
+        self._end(ENDING)
+
+    def _end(self, patience: float = 0.0) -> None:
+        """End the processes, by force if they need longer than this [s]; those that never started have no number."""
         self._pool.stop()
-        deadline = time.monotonic() + ENDING
-        for process in self._processes:
+        deadline = time.monotonic() + patience
+        for process in (process for process in self._processes if process.pid is not None):
             process.join(max(0.0, deadline - time.monotonic()))
             if process.is_alive():
                 process.kill()
+        self._processes = []
         self._pool.join()
 
     def _made(self, *args: Any, **options: Any) -> _Process:
@@ -184,7 +220,7 @@ class Processes(Pool):
         self._processes.append(_Process(*args, **options))
         return self._processes[-1]
 
-    def _started(self) -> Any:
+    def _new(self) -> Any:
         from pebble import ProcessPool
 
         return ProcessPool(
@@ -194,6 +230,8 @@ class Processes(Pool):
 
 def _end(code: int | None) -> str:
     """Return how a process ended that took a task with it."""
+    if code == LOST:
+        return "its process and those that started it went away again and again, perhaps for want of memory"
     if code is not None and code < 0:
         name = signal.Signals(-code).name
         return f"its process was ended by {name}" + (", perhaps for want of memory" if name == "SIGKILL" else "")
@@ -245,16 +283,17 @@ _stopping: Any
 
 
 def _begin(job: Job, stopping: Any) -> None:
-    """Make a process ready for tasks; it ends with the one that has started it, however that ends."""
+    """Make a process ready for tasks; it ends with the sweep's and with the fork server, however those end."""
     global _job, _stopping
     _job, _stopping = job, stopping
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
 def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
+    parent, server = multiprocessing.parent_process(), os.getppid()
     assert parent is not None
-    parent.join()
+    while parent.is_alive() and os.getppid() == server:  # without the server its task is given to another
+        parent.join(LOOK)
     os._exit(1)
 
 

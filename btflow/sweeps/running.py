@@ -19,7 +19,7 @@ from btflow.files import extra
 from btflow.options import whole_number
 from btflow.sweeps import executor
 from btflow.sweeps.runs import BUDGET, Task
-from btflow.termination import TERMINATED, Terminated, hush
+from btflow.termination import TERMINATED, Terminated, hush, release_output
 from btflow.units.formatting import counted
 
 if TYPE_CHECKING:
@@ -89,8 +89,10 @@ class Running:
         scouted, job = scout(declared), declared.job
         for program in scouted.programs:
             job.kind.load_kernels(program)
-        jobs = executor.fitting(scouted.bytes, self.jobs or executor.cores(), show=self.show, noun=job.noun)
+        jobs = self.jobs or executor.cores()
         kind = self.backend or executor.sooner(job, declared.task(0, 1).points[0], left, jobs)
+        need = scouted.bytes + (executor.PROCESS if kind == "processes" else 0)
+        jobs = executor.fitting(need, jobs, show=self.show, noun=job.noun)
         return executor.Threads(job, jobs) if kind == "threads" else executor.Processes(job, jobs)
 
 
@@ -264,7 +266,7 @@ def terminable() -> Iterator[None]:
 def leave(code: int) -> NoReturn:
     """End the program now, even where a thread of it is in compiled code that hears nothing."""
     if any(thread.name.startswith("btflow") for thread in threading.enumerate()):
-        sys.stdout.flush()
+        release_output()
         sys.stderr.flush()
         os._exit(code)
     hush()

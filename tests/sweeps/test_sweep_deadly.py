@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
+from multiprocessing import forkserver
 from pathlib import Path
 
+import psutil
 import pytest
 from dask_made import local
-from sweep_made import UNITS, planned, read, tiny
+from sweep_made import UNITS, bits, planned, read, small_tasks, tiny
 
+from btflow.errors import SimulationError
 from btflow.swarm.replica import Floats, Replica
-from btflow.sweeps import api, runs
-from btflow.sweeps.executor import WorkerDiedError
+from btflow.sweeps import api, executor, runs
+from btflow.sweeps.executor import METHOD, Processes, WorkerDiedError
 from btflow.sweeps.results import Part
 from btflow.sweeps.running import Progress, Running, drive
 from btflow.sweeps.runs import Job, Task
-from btflow.sweeps.store import opened
+from btflow.sweeps.store import Store, opened
 from btflow.sweeps.swarm_figures import Peers, Statistics
 
 DEADLY = 3
@@ -66,6 +70,63 @@ def test_a_task_is_divided_before_a_swarm_is_tried_as_often_as_its_pool_allows(t
     found = read(path)
     assert found.status.values.ravel().tolist() == [2 if unit == DEADLY else 1 for unit in range(UNITS)]
     assert found.failure.values.ravel()[DEADLY] == "it was killed"
+
+
+def server() -> int:
+    """Return the number of the process that starts the others, 0 if there is none."""
+    return int(getattr(forkserver, "_forkserver")._forkserver_pid or 0)  # noqa: B009  # not in the types
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(METHOD != "forkserver", reason="there is none")
+@pytest.mark.parametrize("workers", [False, True])
+def test_a_sweep_goes_on_when_its_fork_server_is_killed(
+    workers: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is killed once it has started a process, while swarms run, and when the last is kept; its processes too."""
+    small_tasks(monkeypatch)
+    made, kept, submitted, killed = planned(), [], [], set[int]()
+    keep, submit = Store.add, Processes.submit
+
+    def kill() -> None:
+        if number := server():  # none while another is being started
+            killed.add(number)
+            children = [child.pid for child in psutil.Process(number).children()] if workers else []
+            for process in [number, *children]:
+                os.kill(process, signal.SIGKILL)
+
+    def submitting(self: Processes, task: Task) -> Future[Part]:
+        future = submit(self, task)
+        submitted.append(self)
+        if len(submitted) == 1:
+            kill()
+        return future
+
+    def add(self: Store, part: Part) -> None:
+        keep(self, part)
+        kept.append(part.count)
+        if sum(kept) in (UNITS // 3, UNITS // 2, UNITS):
+            kill()
+
+    monkeypatch.setattr(Store, "add", add)
+    monkeypatch.setattr(Processes, "submit", submitting)
+    assert api.execute(made, tmp_path / "a.zarr", Running(jobs=2, backend="processes")) == (UNITS, 0)
+    assert len(killed) >= 2
+    monkeypatch.undo()
+    api.execute(made, tmp_path / "b.zarr", Running(jobs=1, backend="threads"))
+    assert bits(read(tmp_path / "a.zarr")).identical(bits(read(tmp_path / "b.zarr")))
+
+
+def test_where_no_process_can_be_started_the_sweep_ends_and_no_swarm_has_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(_: object) -> None:
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    monkeypatch.setattr(executor._Process, "start", refused)
+    with pytest.raises(SimulationError, match=r"cannot be started.*Resource temporarily unavailable; ulimit"):
+        api.execute(planned(), tmp_path / "a.zarr", Running(jobs=2, backend="processes"))
+    assert (read(tmp_path / "a.zarr").status == 0).all()
 
 
 @dataclass(frozen=True)
