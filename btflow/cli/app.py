@@ -1,5 +1,6 @@
 """The command line: ``btflow COMMAND``, a function for each command."""
 
+import os
 import sys
 from typing import Annotated, NoReturn
 
@@ -49,9 +50,8 @@ _WHAT_IF = ' In Python it is scenario.compare(rtt="400 ms"), in btflow explore t
 def main() -> NoReturn:
     """Run the command line; every error is one message on stderr, bad input exits with 2."""
     completion_init()
-    if "source" in (
-        asked := os.environ.get("_BTFLOW_COMPLETE", "")
-    ):  # bash_source is Click's word, source_bash Typer's
+    asked = os.environ.get("_BTFLOW_COMPLETE", "")
+    if "source" in asked:  # bash_source is Click's word, source_bash Typer's
         del os.environ["_BTFLOW_COMPLETE"]
         sys.argv = ["btflow", "completion", asked.replace("source", "").strip("_")]
     try:
