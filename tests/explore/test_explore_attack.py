@@ -15,12 +15,11 @@ from typing import Any
 import psutil
 import pytest
 import websocket
-from busy import PATIENCE
 from explorer_socket import Visitor, connect, cookie_of, end_of, fork_servers, get, heard, message, processes, visit
 
 from btflow.explore.server import LONGEST
 from btflow.explore.visitor import pack, unpack
-from validation.served import Served, served
+from validation.served import PATIENCE, Served, served
 
 pytestmark = [pytest.mark.xdist_group(__name__), pytest.mark.slow]
 

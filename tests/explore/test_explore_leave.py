@@ -7,11 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from busy import PATIENCE
 from explorer_socket import connect, end_of, processes, visit
 
 from btflow.explore import visitors
-from validation.served import served
+from validation.served import PATIENCE, served
 
 pytestmark = [pytest.mark.xdist_group(__name__), pytest.mark.slow]
 
