@@ -33,7 +33,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 COUNT, SEED = int(os.environ.get("BTFLOW_MALFORMED", "400")), os.environ.get("BTFLOW_MALFORMED_SEED", "1")
 """Inputs of each kind, and the seed of all."""
-HANG, BLOCKED = 20, int(os.environ.get('BLOCKED', 120))
+HANG, BLOCKED = 20, int(os.environ.get("BLOCKED", 120))
 """CPU time after which an input hangs [s], and the time after which one waits for ever: on a machine that is busy."""
 MEMORY = 2**30
 """Most that an input may take beyond what the imported modules take [B]."""
@@ -55,22 +55,143 @@ class Input(NamedTuple):
 TEXTS = (
     *("", " ", "nan", "inf", "-inf", "-1", "-0", "0", "1e999", "1e-999", "1e308", "9" * 5000, "0x10", "1_000", "1١"),
     *("é", "\x1b[31mred\x1b[0m", "\u202e", "\udcff", "\r", "a\nb", "\t", "\x7f", "x" * 90_000, "🦆" * 300, "\ufeff"),
-    *("1 kg", "1 s s", "-5 ms", "nan s", "inf kB/s", "1e308 GB", "1e-320 s", "9" * 400 + " s", "1e400 s", "5 %%", "101%"),
-    *("=", ",", ":", "@", "(", ",,", "a=b", "a.b.c", "*", "*.*", "..", ".", "/", "../x", "/dev/zero", "/dev/stdin", "~"),
-    *("lin(0,1,0)", "lin(1 s, 0 s, 3)", "log(0, 1 s, 3)", "lin(0 s, 1 s, 1e9)", "lin(", "lin(0 s,1 s," + "9" * 5000 + ")"),
+    *(
+        "1 kg",
+        "1 s s",
+        "-5 ms",
+        "nan s",
+        "inf kB/s",
+        "1e308 GB",
+        "1e-320 s",
+        "9" * 400 + " s",
+        "1e400 s",
+        "5 %%",
+        "101%",
+    ),
+    *(
+        "=",
+        ",",
+        ":",
+        "@",
+        "(",
+        ",,",
+        "a=b",
+        "a.b.c",
+        "*",
+        "*.*",
+        "..",
+        ".",
+        "/",
+        "../x",
+        "/dev/zero",
+        "/dev/stdin",
+        "~",
+    ),
+    *(
+        "lin(0,1,0)",
+        "lin(1 s, 0 s, 3)",
+        "log(0, 1 s, 3)",
+        "lin(0 s, 1 s, 1e9)",
+        "lin(",
+        "lin(0 s,1 s," + "9" * 5000 + ")",
+    ),
     *("uniform(0 s, 1 s)", "choice()", "lognormal(0, -1)", "iplane", "none", "true", "None", "[" * 5000, "(" * 3000),
-    *("{a=" * 900, "{ base = 'cubic' }", "{}", "[]", '"', "'", "\\", "%s", "{0}", "$HOME", "--", "--help", "-x", "NaN kB/s"),
+    *(
+        "{a=" * 900,
+        "{ base = 'cubic' }",
+        "{}",
+        "[]",
+        '"',
+        "'",
+        "\\",
+        "%s",
+        "{0}",
+        "$HOME",
+        "--",
+        "--help",
+        "-x",
+        "NaN kB/s",
+    ),
 )
 LITERALS = (
-    *("1", "-1", "0", "-0.0", "nan", "-inf", "1e999", "9" * 30, "9" * 5000, "0x" + "f" * 5000, "true", "1979-05-27", "[]"),
-    *("{}", "[" * 3000, "[" * 3000 + "]" * 3000, "{ a = " * 500 + "1" + " }" * 500, '[1, "a", {}]', "{ value = 1 }", ""),
-    *('{ value = {}, source = "x" }', '{ value = 1, source = 2 }', '{ value = "1 s", source = "x", more = 1 }', "07:32:00"),
-    *('"\\u0000"', '"\\u001b[31m"', '"\\ud800"', '"\\', '"""', "'\x1b[2J'", '"' + "x" * 90_000 + '"', "1__0", "+-1", "=", "#"),
+    *(
+        "1",
+        "-1",
+        "0",
+        "-0.0",
+        "nan",
+        "-inf",
+        "1e999",
+        "9" * 30,
+        "9" * 5000,
+        "0x" + "f" * 5000,
+        "true",
+        "1979-05-27",
+        "[]",
+    ),
+    *(
+        "{}",
+        "[" * 3000,
+        "[" * 3000 + "]" * 3000,
+        "{ a = " * 500 + "1" + " }" * 500,
+        '[1, "a", {}]',
+        "{ value = 1 }",
+        "",
+    ),
+    *(
+        '{ value = {}, source = "x" }',
+        "{ value = 1, source = 2 }",
+        '{ value = "1 s", source = "x", more = 1 }',
+        "07:32:00",
+    ),
+    *(
+        '"\\u0000"',
+        '"\\u001b[31m"',
+        '"\\ud800"',
+        '"\\',
+        '"""',
+        "'\x1b[2J'",
+        '"' + "x" * 90_000 + '"',
+        "1__0",
+        "+-1",
+        "=",
+        "#",
+    ),
 )
 JSON = (
-    *("null", "true", "[]", "{}", '""', "-1", "0", "1e999", "NaN", "-Infinity", "9" * 30, "9" * 5000, '"x"', '"\\ud800"', "1e308"),
-    *("[" * 3000 + "]" * 3000, '{"a":' * 3000 + "1" + "}" * 3000, "[" * 100_000, '"' + "9" * 5000 + '"', "-1e-320", '"NaN"'),
-    *('"9999-12-31T23:59:59-14:00"', '"0001-01-01T00:00:00+14:00"', '"\\u001b[31m"', '"' + "x" * 90_000 + '"', "[null]", '[[1, -1]]'),
+    *(
+        "null",
+        "true",
+        "[]",
+        "{}",
+        '""',
+        "-1",
+        "0",
+        "1e999",
+        "NaN",
+        "-Infinity",
+        "9" * 30,
+        "9" * 5000,
+        '"x"',
+        '"\\ud800"',
+        "1e308",
+    ),
+    *(
+        "[" * 3000 + "]" * 3000,
+        '{"a":' * 3000 + "1" + "}" * 3000,
+        "[" * 100_000,
+        '"' + "9" * 5000 + '"',
+        "-1e-320",
+        '"NaN"',
+    ),
+    *(
+        '"9999-12-31T23:59:59-14:00"',
+        '"0001-01-01T00:00:00+14:00"',
+        '"\\u001b[31m"',
+        '"' + "x" * 90_000 + '"',
+        "[null]",
+        "[[1, -1]]",
+    ),
 )
 ALPHABET = "0159.,:;=@-+*/()[]{}\"'# \t\nes%kMB\0\x1b\u0660é\u202e\U0001f986"
 
@@ -80,7 +201,11 @@ def mutated(rng: random.Random, text: str) -> str:
     for _ in range(rng.choice((1, 1, 2, 5))):
         at, to = sorted((rng.randint(0, len(text)), rng.randint(0, len(text))))
         to = min(to, at + rng.choice((0, 1, 1, 3, 1000)))
-        text = text[:at] + rng.choice(("", "", rng.choice(ALPHABET), text[at:to] * 2, rng.choice(ALPHABET) * 50)) + text[to:]
+        text = (
+            text[:at]
+            + rng.choice(("", "", rng.choice(ALPHABET), text[at:to] * 2, rng.choice(ALPHABET) * 50))
+            + text[to:]
+        )
     return text
 
 
@@ -95,10 +220,32 @@ def broken(rng: random.Random, content: bytes) -> bytes:
     noise = rng.randbytes(length)
     return rng.choice(
         (
-            *(content[:at], content[at:], content[:at] + noise + content[at + length :], content[:at] + noise + content[at:]),
-            *(content[:at] + content[at + length :], content[:at] + bytes(length) + content[at:], noise, b"", b"\n", bytes(99)),
-            *(b"\xef\xbb\xbf" + content, content.decode("latin-1").encode("utf-16"), content.replace(b"\n", b"\r"), content * 3),
-            *(content.replace(b"\n", b""), gzip.compress(content), gzip.compress(content)[:-9], content[:at] + b"9" * 20_000),
+            *(
+                content[:at],
+                content[at:],
+                content[:at] + noise + content[at + length :],
+                content[:at] + noise + content[at:],
+            ),
+            *(
+                content[:at] + content[at + length :],
+                content[:at] + bytes(length) + content[at:],
+                noise,
+                b"",
+                b"\n",
+                bytes(99),
+            ),
+            *(
+                b"\xef\xbb\xbf" + content,
+                content.decode("latin-1").encode("utf-16"),
+                content.replace(b"\n", b"\r"),
+                content * 3,
+            ),
+            *(
+                content.replace(b"\n", b""),
+                gzip.compress(content),
+                gzip.compress(content)[:-9],
+                content[:at] + b"9" * 20_000,
+            ),
         )
     )
 
@@ -124,13 +271,19 @@ def of_toml(rng: random.Random, text: str) -> bytes:
         at = rng.choice([n for n, line in enumerate(lines) if line.strip() and not line.startswith("#")] or [0])
         name, equals, value = lines[at].partition(" = ")
         if equals and rng.random() < 0.7:
-            value = rng.choice(LITERALS) if rng.random() < 0.5 else json.dumps(odd(rng, value.strip('"')), ensure_ascii=False)
+            value = (
+                rng.choice(LITERALS)
+                if rng.random() < 0.5
+                else json.dumps(odd(rng, value.strip('"')), ensure_ascii=False)
+            )
             value = f'{{ value = {value}, source = "x" }}' if "source" in lines[at] and rng.random() < 0.7 else value
             lines[at] = f"{name} = {value}"
         else:
             header = "[" + ".".join("a" for _ in range(rng.choice((2, 30, 3000)))) + "]"
             new = f"{mutated(rng, name)}{equals}{value}"
-            lines[at : at + rng.choice((0, 1, 1))] = rng.choice(([new], [new], [], [lines[at]] * 2, [header], ["[[flows]]"], ["a=" * 999]))
+            lines[at : at + rng.choice((0, 1, 1))] = rng.choice(
+                ([new], [new], [], [lines[at]] * 2, [header], ["[[flows]]"], ["a=" * 999])
+            )
     return "\n".join(lines).encode("utf-8", "surrogateescape")
 
 
@@ -154,7 +307,10 @@ TAKE = {
 def a_toml(rng: random.Random) -> Input:
     """A model file, or one of those that it is made of."""
     model = rng.choice(MODELS) if rng.random() < 0.4 else rng.choice([m for m in MODELS if m.parent.name in SMALL])
-    words = [word.replace("{}", "./m.toml").replace("{{", "{").replace("}}", "}") for word in rng.choice(TAKE[model.parent.name])]
+    words = [
+        word.replace("{}", "./m.toml").replace("{{", "{").replace("}}", "}")
+        for word in rng.choice(TAKE[model.parent.name])
+    ]
     words += SMALL.get(model.parent.name, []) if words[0] != "list" and rng.random() < 0.8 else []
     content = model.read_bytes()
     return Input(words, {"m.toml": broken(rng, content) if rng.random() < 0.3 else of_toml(rng, content.decode())})
@@ -162,11 +318,38 @@ def a_toml(rng: random.Random) -> Input:
 
 SWARM, LINK = ["run", "rao2010", *SMALL["swarms"]], ["link", "--flow", "cubic", "--duration", "2 s"]
 SETTINGS = (
-    *("rtt=50 ms", "loss=1%", "upload_limit=20 kB/s", "leechers=3", "internet=iplane", "classes.*.client=libtorrent-2", "seed_as=AS1"),
-    *("transport.initial_window=4", "classes.seed.count=2", "file_size=1 MB", "arrivals.spread=1 s", "tso=false", "paths.matrix=rao2010-as"),
-    *("leecher_as=AS1,AS2", "classes.leechers.role=seed", "transport={ base = 'linux-6' }", "swarm.piece_size=256 KiB", "horizon=11 s"),
+    *(
+        "rtt=50 ms",
+        "loss=1%",
+        "upload_limit=20 kB/s",
+        "leechers=3",
+        "internet=iplane",
+        "classes.*.client=libtorrent-2",
+        "seed_as=AS1",
+    ),
+    *(
+        "transport.initial_window=4",
+        "classes.seed.count=2",
+        "file_size=1 MB",
+        "arrivals.spread=1 s",
+        "tso=false",
+        "paths.matrix=rao2010-as",
+    ),
+    *(
+        "leecher_as=AS1,AS2",
+        "classes.leechers.role=seed",
+        "transport={ base = 'linux-6' }",
+        "swarm.piece_size=256 KiB",
+        "horizon=11 s",
+    ),
 )
-FLOWS = ("cubic:3", "ledbat:1@10s", "cubic,size=1 MB,name=a", "newreno:2,rate=1 Mbit/s,on=1 s,off=1 s", "utp,target=25 ms,direction=down")
+FLOWS = (
+    "cubic:3",
+    "ledbat:1@10s",
+    "cubic,size=1 MB,name=a",
+    "newreno:2,rate=1 Mbit/s,on=1 s,off=1 s",
+    "utp,target=25 ms,direction=down",
+)
 OPTIONS: dict[str, tuple[list[str], dict[str, tuple[str, ...]]]] = {
     "run": (SWARM, {"--set": SETTINGS, "--replicas": ("2",), "--seed": ("3",), "--fidelity": ("flow",), "--out": ("a.nc",), "--plot": ("a.html",), "--motion": ("a.html",)}),
     "link": (
@@ -210,7 +393,11 @@ def an_option(rng: random.Random) -> Input:
     for name in rng.choices(list(known), k=rng.choice((1, 1, 2, 3))):
         right = rng.choice(known[name])
         setting, equals, value = right.partition("=")
-        given = f"{setting}={odd(rng, value)}" if name in ("--set", "--vary") and equals and rng.random() < 0.7 else odd(rng, right)
+        given = (
+            f"{setting}={odd(rng, value)}"
+            if name in ("--set", "--vary") and equals and rng.random() < 0.7
+            else odd(rng, right)
+        )
         words = [*words, *([name] if name else []), given]
     if rng.random() < 0.1:
         words = [*words[:1], odd(rng, words[1] if len(words) > 1 else ""), *words[2:]]
@@ -222,7 +409,17 @@ def recorded(name: str) -> bytes:
     return gzip.decompress((ROOT / "tests" / "lines" / "recorded" / f"{name}.gz").read_bytes())
 
 
-RECORDED = {name: recorded(name) for name in ("managed-up.log", "adsl-up.log", "managed-up.json", "packets-paced.json", "packets-flent.flent", "packets-up.pcap")}
+RECORDED = {
+    name: recorded(name)
+    for name in (
+        "managed-up.log",
+        "adsl-up.log",
+        "managed-up.json",
+        "packets-paced.json",
+        "packets-flent.flent",
+        "packets-up.pcap",
+    )
+}
 
 
 def a_line(rng: random.Random) -> Input:
@@ -234,8 +431,12 @@ def a_line(rng: random.Random) -> Input:
     elif name.endswith(".log") and rng.random() < 0.7:
         lines = content.decode().splitlines()
         at = rng.randrange(len(lines))
-        lines[at] = re.sub(r"\d+", lambda found: rng.choice((found[0], found[0], "9" * 30, "9" * 12, "-1", "")), lines[at])
-        lines[at] = rng.choice((lines[at], mutated(rng, lines[at]), lines[at] * 99, lines[at][:40] + rng.choice("9 .:=(") * 9_000))
+        lines[at] = re.sub(
+            r"\d+", lambda found: rng.choice((found[0], found[0], "9" * 30, "9" * 12, "-1", "")), lines[at]
+        )
+        lines[at] = rng.choice(
+            (lines[at], mutated(rng, lines[at]), lines[at] * 99, lines[at][:40] + rng.choice("9 .:=(") * 9_000)
+        )
         content = "\n".join(lines).encode()
     else:
         content = broken(rng, content[: rng.choice((9_000, len(content)))])
@@ -264,7 +465,10 @@ def a_path(rng: random.Random) -> Input:
     if rng.random() < 0.01:
         content = bomb(b"rtt_ms\n", rng.choice((b"1\n", b"1")))
     words = ["calibrate", *(["--iplane"] if lines[0] == links[0] or lines is links else []), "m.csv", "--out", "a.toml"]
-    return Input([*words, *rng.choice(([], [], ["--rtt-unit", "s"], ["--drop-unmeasured"], ["--separator", "tab"]))], {"m.csv": content})
+    return Input(
+        [*words, *rng.choice(([], [], ["--rtt-unit", "s"], ["--drop-unmeasured"], ["--separator", "tab"]))],
+        {"m.csv": content},
+    )
 
 
 @cache
@@ -290,17 +494,26 @@ def a_result(rng: random.Random) -> Input:
     files: dict[str, bytes | str] = {name: content for name, content in results().items() if name != "m.nc"}
     for name in ("m.zarr/sweep.sqlite",) if rng.random() < 0.7 else ():
         del files[name]
-    for name in rng.choices([name for name in files if rng.random() < 0.5 or name.endswith("json")], k=rng.choice((1, 1, 3))):
+    for name in rng.choices(
+        [name for name in files if rng.random() < 0.5 or name.endswith("json")], k=rng.choice((1, 1, 3))
+    ):
         content = results()[name]
         files[name] = of_json(rng, content) if name.endswith(".json") and rng.random() < 0.7 else broken(rng, content)
-    words = (["export", "m.zarr", "a.csv"], ["export", "m.zarr", "a.parquet"], ["open_sweep", "m.zarr"], ["export", "m.zarr", "a.csv", "--peers"])
+    words = (
+        ["export", "m.zarr", "a.csv"],
+        ["export", "m.zarr", "a.parquet"],
+        ["open_sweep", "m.zarr"],
+        ["export", "m.zarr", "a.csv", "--peers"],
+    )
     return Input(rng.choice(words), files)
 
 
 def a_special(rng: random.Random) -> Input:
     """Something else than a file, or a name that is none."""
     kind = rng.choice(SPECIAL)
-    name = rng.choice(("m", "m.toml", "m.csv", "m.nc", "m.zarr", "\udcff.toml", "a\nb.toml", "\x1b[31m.toml", "é" * 120, "x" * 300))
+    name = rng.choice(
+        ("m", "m.toml", "m.csv", "m.nc", "m.zarr", "\udcff.toml", "a\nb.toml", "\x1b[31m.toml", "é" * 120, "x" * 300)
+    )
     files: dict[str, bytes | str] = {} if len(os.fsencode(name)) > 255 else {name: kind}
     words = (
         *(["run", name], ["link", name], ["list", name], ["sweep", name, "--vary", "rtt=0 ms"], ["run", "rao2010", "--set", f"internet={name}"]),
@@ -430,13 +643,18 @@ def wrong(given: Input, folder: Path) -> tuple[str, int, str]:
         "a traceback": "Traceback" in err or code == 70,
         f"ended by signal {-code}": code < 0,
         f"exit code {code}": code not in (0, 2, 130) and not (code == 1 and given.words[0] in commands) and code >= 0,
-        "no line, or another one": not all(line.startswith("btflow: ") for line in lines) or (code in (1, 2)) != ("btflow: error: " in err),
-        "more than a line": code == 2 and len(lines) > 1 and not all(line.startswith("btflow: error: ") for line in lines),
+        "no line, or another one": not all(line.startswith("btflow: ") for line in lines)
+        or (code in (1, 2)) != ("btflow: error: " in err),
+        "more than a line": code == 2
+        and len(lines) > 1
+        and not all(line.startswith("btflow: error: ") for line in lines),
         "a long line": max(map(len, lines), default=0) > LONGEST,
         "control characters": bool(re.search(r"[^\n\t\x20-\x7e\xa0-\U0010ffff]", out + err)),
         f"{usage.ru_maxrss // 1024} MiB": usage.ru_maxrss * 1024 > base + MEMORY,
         "memory as the reason": "out of memory" in err and given.words[0] not in commands,
-        f"files {sorted(set(before.items()) ^ set(tree(folder).items()))}": code in (1, 2) and before != tree(folder) and given.words[0] != "sweep",
+        f"files {sorted(set(before.items()) ^ set(tree(folder).items()))}": code in (1, 2)
+        and before != tree(folder)
+        and given.words[0] != "sweep",
     }
     return ", ".join(name for name, holds in found.items() if holds), code, out + err
 
@@ -446,9 +664,12 @@ def shown(given: Input) -> str:
     return " ".join(ascii(word if len(word) < 90 else f"{word[:80]}...({len(word)})") for word in given.words)
 
 
-PATHS = "\n".join(["src,dst,rtt_ms,loss", *(f"p{i},p{j},{20 + (7 * i + 3 * j) % 90},0" for i in range(9) for j in range(i))])
+PATHS = "\n".join(
+    ["src,dst,rtt_ms,loss", *(f"p{i},p{j},{20 + (7 * i + 3 * j) % 90},0" for i in range(9) for j in range(i))]
+)
 WARM: dict[str, list[tuple[list[str], dict[str, bytes | str]]]] = {
-    "toml": [([*LINK, *more], {}) for more in ([], ["--fidelity", "flow"])] + [([*SWARM, *more], {}) for more in ([], ["--fidelity", "flow"])],
+    "toml": [([*LINK, *more], {}) for more in ([], ["--fidelity", "flow"])]
+    + [([*SWARM, *more], {}) for more in ([], ["--fidelity", "flow"])],
     "line": [(["calibrate", name], {name: RECORDED[name]}) for name in ("managed-up.log", "managed-up.json")],
     "path": [(["calibrate", "paths.csv", "--out", "paths.toml"], {"paths.csv": PATHS.encode()})],
     "result": [(["export", "none.zarr", "a.csv"], {})],
@@ -498,5 +719,9 @@ if __name__ == "__main__":
     kind, first = sys.argv[1], int(sys.argv[2])
     count = int(sys.argv[3]) if len(sys.argv) > 3 else 1
     begun = time.process_time()
-    with tempfile.TemporaryDirectory(delete=count > 1) if sys.version_info >= (3, 12) else tempfile.TemporaryDirectory() as folder:
+    with (
+        tempfile.TemporaryDirectory(delete=count > 1)
+        if sys.version_info >= (3, 12)
+        else tempfile.TemporaryDirectory() as folder
+    ):
         search(kind, range(first, first + count), Path(folder))

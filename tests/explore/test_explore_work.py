@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -109,7 +110,7 @@ def test_what_follows_a_draft_waits_until_the_inputs_rest(monkeypatch: pytest.Mo
     monkeypatch.setattr(rules, "REST", 2 * PATIENCE)
     for number in range(8):
         work.ask(str(number))
-        assert work.wait(PATIENCE, lambda: len(heard.results) > number)
+        assert work.wait(PATIENCE, partial(heard.results.__contains__, f"draft {number}"))
     assert heard.shares == [], "none was begun"
     monkeypatch.setattr(rules, "REST", 0.1)
     work.ask("last")
@@ -198,7 +199,7 @@ def test_the_main_thread_goes_on_while_a_kernel_runs() -> None:
     """It has many turns between two looks of a kernel, which holds Python's lock for none of its CHUNK_SECONDS."""
     scenario, turns, seen = btflow.load("rao2010"), [0], []
 
-    def run(_: None, look: Look) -> Iterator[object]:
+    def run(_: None, _look: Look) -> Iterator[object]:
         yield btflow.simulate(scenario, progress=lambda _share: seen.append(turns[0]))
 
     work = Work(run, Heard().listeners())

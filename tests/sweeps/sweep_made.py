@@ -22,6 +22,7 @@ from btflow.sweeps import database
 from btflow.sweeps.database import FILE
 from btflow.sweeps.declare import declaration, declare
 from btflow.sweeps.plan import Plan
+from validation.served import PATIENCE
 
 TINY = {"leechers": 3, "file_size": "512 KiB"}
 """A swarm of a millisecond."""
@@ -118,7 +119,7 @@ def sweep_args(
 
 def run(*args: str, **options: Any) -> subprocess.CompletedProcess[str]:
     """Run the program to its end."""
-    return subprocess.run(command(*args), capture_output=True, text=True, timeout=300, **options)
+    return subprocess.run(command(*args), capture_output=True, text=True, timeout=PATIENCE, **options)
 
 
 def start(*args: str, environment: Mapping[str, str] = os.environ) -> subprocess.Popen[str]:

@@ -24,6 +24,7 @@ from btflow.sweeps.plan import versions
 from btflow.sweeps.results import Part
 from btflow.sweeps.running import Running
 from btflow.sweeps.store import Store
+from validation.served import PATIENCE
 
 CommClosedError: type[OSError] = pytest.importorskip("distributed.comm").CommClosedError
 
@@ -139,7 +140,7 @@ def test_workers_that_join_later_take_part_unless_their_versions_differ(
         keep(self, part)
         kept += 1
         if kept == 2:
-            scheduler.wait_for_workers(3, timeout=60)
+            scheduler.wait_for_workers(3, timeout=PATIENCE)
         if kept == 6:
             there["first"].kill()
 
@@ -162,7 +163,7 @@ def test_tasks_of_workers_that_are_gone_are_taken_back(scheduler: Any, monkeypat
     monkeypatch.setattr(dask, "ASK_PERIOD", 0.0)
     made = planned()
     with worker(scheduler.scheduler.address) as only:
-        scheduler.wait_for_workers(1, timeout=60)
+        scheduler.wait_for_workers(1, timeout=PATIENCE)
         pool = Cluster(made.job, scheduler)
         assert pool.workers() == 1
         skewed = made.task(0, 1)
@@ -174,7 +175,7 @@ def test_tasks_of_workers_that_are_gone_are_taken_back(scheduler: Any, monkeypat
         pool._workers.threads = dict.fromkeys(pool._workers._refused, 1)
         only.kill()
         future = pool.submit(replace(made.task(0, 1)))
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE
         while not future.done():
             assert pool.workers() == 0 or time.monotonic() < deadline
             time.sleep(0.05)
@@ -185,7 +186,7 @@ def test_tasks_of_workers_that_are_gone_are_taken_back(scheduler: Any, monkeypat
 
 def test_a_workers_address_is_no_schedulers(scheduler: Any) -> None:
     with worker(scheduler.scheduler.address):
-        scheduler.wait_for_workers(1, timeout=60)
+        scheduler.wait_for_workers(1, timeout=PATIENCE)
         (address,) = scheduler.ncores()
         with pytest.raises(InputError, match="is the address of a Worker"):
             connect(address)

@@ -27,6 +27,7 @@ from validation.clients.network import PREFIX, Bed, Link
 from validation.clients.predictions import Prediction
 from validation.clients.tables import Row
 from validation.markdown import DETAILS
+from validation.served import PATIENCE
 
 CELLS = cells.load()
 ROOT = Path(__file__).parents[2]
@@ -451,7 +452,7 @@ def test_nothing_is_left_of_a_bed_that_is_interrupted(number: signal.Signals) ->
     bed = Bed(7)
     assert len(bed.namespaces()) == 3
     process.send_signal(number)
-    process.wait(timeout=20)
+    process.wait(timeout=PATIENCE)
     if number == signal.SIGKILL:  # nobody could clean up: the next who comes does
         with Bed(6).locked():
             pass
@@ -466,7 +467,7 @@ def test_nothing_is_left_of_a_bed_that_is_interrupted(number: signal.Signals) ->
 def test_links_have_their_rate_buffer_and_delay() -> None:
     process = held(f"""Child("the echo", bed.namespace(links[1]), [sys.executable, "-c", {ECHO!r}], log).line()
     print(Child("the sender", bed.namespace(links[0]), [sys.executable, "-c", {SEND!r}], log).line(), flush=True)""")
-    said, errors = process.communicate(timeout=30)
+    said, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, errors
     least, echoes, last = (float(word) for word in said.split())
     alone = 0.1 + 1500 / 375e3 + 1500 / 1.5e6
