@@ -474,7 +474,6 @@ def a_path(rng: random.Random) -> Input:
 @cache
 def results() -> dict[str, bytes]:
     """Return the files of a result and of a sweep's store."""
-    import btflow
 
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, "-c", RESULTS], cwd=folder, check=True)

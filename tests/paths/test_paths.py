@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from costs import calls
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from no_clock import calls
 from scipy import stats
 
 import btflow.paths

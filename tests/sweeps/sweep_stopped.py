@@ -6,9 +6,9 @@ import os
 import re
 import signal
 import subprocess
-import time
 from pathlib import Path
 
+from no_clock import until
 from sweep_made import finished
 
 from validation.served import PATIENCE
@@ -39,11 +39,8 @@ def stopped(process: subprocess.Popen[str], number: signal.Signals) -> str:
 
 def wait_for_a_part(process: subprocess.Popen[str], path: Path) -> None:
     """Wait until something was finished."""
-    deadline = time.monotonic() + PATIENCE
-    while not finished(path):
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until(lambda: process.poll() is not None or finished(path))
+    assert process.poll() is None
 
 
 def kept(path: Path) -> str:

@@ -19,10 +19,10 @@ from typing import Any, cast
 import numpy as np
 import pytest
 import xarray as xr
-from costs import calls
 from dask_made import local
 from hypothesis import given
 from hypothesis import strategies as st
+from no_clock import calls
 from numpy.typing import NDArray
 from program import Run, runner
 from sweep_made import VARY, bits, breaking_off, finished, planned, read, small_tasks, start, sweep_args, tiny, written

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import zarr
-from costs import calls
+from no_clock import calls
 from program import Run, runner
 from sweep_made import TINY, bits, read, sweep_args, tiny
 

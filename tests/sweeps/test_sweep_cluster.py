@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import wait
 from contextlib import ExitStack
@@ -14,6 +13,7 @@ from typing import Any, NoReturn, cast
 
 import pytest
 from dask_made import local, worker
+from no_clock import until
 from sweep_made import UNITS, bits, planned, read, small_tasks
 
 from btflow import InputError
@@ -92,14 +92,13 @@ def test_a_task_that_begins_when_its_sweep_was_left_keeps_no_worker() -> None:
     with local(1, processes=False) as client:
         made = planned()
         pool = Cluster(made.job, client)
-        while not pool.workers():
-            time.sleep(0.05)
+        until(pool.workers)
         out = pool.submit(made.task(0, 1))
         pool.close()
         dask._job.cache_clear()  # as where no task of it has been yet
         late = client.submit(dask.run_there, pool._job.name, made.task(1, 1), versions(), 0)
-        assert late.result(timeout=10) is None
-        wait([out], timeout=10)
+        assert late.result(timeout=PATIENCE) is None
+        wait([out], timeout=PATIENCE)
 
 
 @pytest.fixture
@@ -175,10 +174,7 @@ def test_tasks_of_workers_that_are_gone_are_taken_back(scheduler: Any, monkeypat
         pool._workers.threads = dict.fromkeys(pool._workers._refused, 1)
         only.kill()
         future = pool.submit(replace(made.task(0, 1)))
-        deadline = time.monotonic() + PATIENCE
-        while not future.done():
-            assert pool.workers() == 0 or time.monotonic() < deadline
-            time.sleep(0.05)
+        until(lambda: pool.workers() == 0 and future.done())
         with pytest.raises(NotRunError):
             pool.result(future)
         pool.close()

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from dask_made import started, worker
+from no_clock import until
 from sweep_made import bits, planned, read, run, start, tiny
 from sweep_stopped import LONG, besides_progress, kept, stopped, wait_for_a_part
 
@@ -30,10 +31,7 @@ def cluster(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     """Return a scheduler with a worker that has joined it, and its address."""
     file = folder / "scheduler.json"
     with started("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file)) as scheduler:
-        deadline = time.monotonic() + PATIENCE
-        while not file.exists() or not file.read_text():
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        until(lambda: file.exists() and file.read_text())
         address = json.loads(file.read_text())["address"]
         with worker(address):
             with distributed.Client(address, set_as_default=False) as client:
