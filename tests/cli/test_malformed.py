@@ -413,7 +413,7 @@ def ended(given: Input, folder: Path, alone: bool) -> tuple[int, str, str]:
         "traceback": "Traceback" in out + err or code == 70,
         f"exit code {code}": code not in (0, 2, 130) and not (code == 1 and command in SIMULATE),
         "no reason": code in (1, 2) and "btflow: error: " not in err,
-        "other lines": not all(line.startswith("btflow: ") for line in lines),
+        "other lines": not all(line.startswith("btflow") for line in lines),
         "a long line": max(map(len, lines), default=0) > LONGEST,
         "control characters": bool(re.search(r"[^\n\t\x20-\x7e\xa0-\U0010ffff]|[\ud800-\udfff]", out + err)),
         f"{taken >> 20} MiB": taken > MEMORY,
@@ -462,4 +462,4 @@ def test_no_input_ends_in_a_traceback_hangs_takes_memory_or_leaves_a_file(how: l
 
 
 if __name__ == "__main__":
-    search(sys.argv[1], range(int(sys.argv[2]), sum(map(int, [*sys.argv[2:4], 1][:2]))), "alone" in sys.argv)
+    search(sys.argv[1], range(int(sys.argv[2]), sum(map(int, [*sys.argv[2:4], "1"][:2]))), "alone" in sys.argv)
