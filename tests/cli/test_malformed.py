@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+import typer.main
 
 ROOT = Path(__file__).parents[2]
 MORE, SEED = int(os.environ.get("BTFLOW_MALFORMED", "1")), os.environ.get("BTFLOW_MALFORMED_SEED", "1")
@@ -430,6 +431,7 @@ def search(kind: str, numbers: range, alone: bool) -> None:
 
     from btflow.explore import app  # noqa: F401
 
+    typer.main.get_command = cache(typer.main.get_command)  # half of what a refusal costs
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         for words, files in () if alone else WARM.get(kind, ()):
