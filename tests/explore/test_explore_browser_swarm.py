@@ -12,7 +12,6 @@ from playwright.sync_api import Browser, Page, expect
 
 from btflow.explore.swarm_panel import SwarmState
 from btflow.explore.whatif_panel import WhatIfState
-from validation.explorer_page import latencies
 from validation.served import Served
 
 pytestmark = [needs_browser, pytest.mark.xdist_group(__name__), pytest.mark.slow]
@@ -140,25 +139,6 @@ def test_a_capped_swarm_is_flow_s_while_a_slider_is_dragged_and_full_s_at_rest(
         assert "Full: mean completion" in said[-1], notes
         assert titles[-1] == TITLES[0], notes
         assert wide(shown) == []
-
-
-@pytest.mark.parametrize(
-    ("state", "titles"),
-    [
-        (SwarmState(model="rao2010", leechers="99", file_size="10 MB", rtt="50 ms"), TITLES),
-        (SwarmState(leechers="99"), [*TITLES, QUEUES]),
-    ],
-    ids=["capped", "linked"],
-)
-def test_a_hundred_peers_are_redrawn_at_each_key(
-    explorer: Served, browser: Browser, state: SwarmState, titles: list[str]
-) -> None:
-    """How soon is measured by `python -m validation.explorer`."""
-    with page(browser, LAPTOP) as shown:
-        open_at(shown, explorer, "swarm", state, titles)
-        before = shown.evaluate(FIGURES)
-        assert len(latencies(shown, "Round-trip time", 12)) == 12  # or one was not redrawn
-        moved(shown, before, titles)
 
 
 @pytest.mark.parametrize(("name", "state"), [("swarm", SMALL), ("whatif", WhatIfState("link", "2"))])
