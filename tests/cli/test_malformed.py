@@ -58,9 +58,9 @@ def listed(text: str) -> list[str]:
 TEXTS = listed(
     """ | \t | \r | a\nb | \x1b[31mred\x1b[0m | \x7f | \u202e | \ufeff | \udcff | nan | inf | -inf | -1 | -0 | 0 |
 1e999 | 1e-999 | 0x10 | 1_000 | 1\u0661 | \xe9 | <9 x 5000> | <x x 90000> | <\U0001f986 x 300> | 1 kg | 1 s s | -5 ms |
-nan s | inf kB/s | 1e308 GB | 1e-320 s | <9 x 400> s | 1e400 s | 5 %% | 101% | = | , | : | @ | ( | ,, | a=b | a.b.c | * | *.* |
-.. | . | / | ../x | /dev/zero | /dev/stdin | ~ | none | true | lin(0,1,0) | lin(1 s, 0 s, 3) | log(0, 1 s, 3) | lin( |
-lin(0 s, 1 s, 1e9) | lin(0 s,1 s,<9 x 5000>) | uniform(0 s, 1 s) | choice() | lognormal(0, -1) | iplane | <[ x 5000> |
+nan s | inf kB/s | 1e308 GB | 1e-320 s | <9 x 400> s | 1e400 s | 5 %% | 101% | = | , | : | @ | ( | ,, | a=b | a.b.c |
+* | *.* | .. | . | / | ../x | /dev/zero | /dev/stdin | ~ | none | true | lin(0,1,0) | lin(1 s, 0 s, 3) | log(0, 1 s, 3) |
+lin( | lin(0 s, 1 s, 1e9) | lin(0 s,1 s,<9 x 5000>) | uniform(0 s, 1 s) | choice() | lognormal(0, -1) | iplane | <[ x 5000> |
 <( x 3000> | <{a= x 900> | { base = 'cubic' } | {} | [] | " | ' | \\ | %s | {0} | $HOME | -- | --help | -x"""
 )
 LITERALS = listed(
@@ -161,7 +161,8 @@ def a_toml(rng: random.Random) -> Input:
 
 SETTINGS = """--set 'rtt=50 ms' --set loss=1% --set 'upload_limit=20 kB/s' --set leechers=3 --set internet=iplane
 --seed 3 --set tso=false --set classes.*.client=libtorrent-2 --set seed_as=AS1 --set transport.initial_window=4
---fidelity flow --set 'file_size=1 MB' --set 'arrivals.spread=1 s' --set paths.matrix=rao2010-as --set classes.seed.count=2 --replicas 2
+--fidelity flow --set 'file_size=1 MB' --set 'arrivals.spread=1 s' --set paths.matrix=rao2010-as
+--set classes.seed.count=2 --replicas 2
 --set classes.leechers.role=seed --set "transport={ base = 'linux-6' }" --set 'swarm.piece_size=256 KiB' """
 OPTIONS = {
     SWARM: f"{SETTINGS} --out a.nc --plot a.html --motion a.html",
@@ -278,7 +279,8 @@ NAMES = ["m", "m.toml", "m.csv", "m.nc", "m.zarr", "\udcff.toml", "a\nb.toml", "
 NAMING = listed(
     f"run @ | link @ | list @ | sweep @ --vary 'rtt=0 ms' | {SWARM} --set internet=@ | {LINK} --access @ | "
     "calibrate @ | calibrate @ --out a.toml | calibrate --iplane @ --out a.toml | export @ a.csv | "
-    f"open_result @ | open_sweep @ | {SWARM} --out @ | {LINK} --out @ | {SWARM} --plot @ | sweep rao2010 {SMALL} --jobs 1 --vary 'rtt=0 ms' --out @ | "
+    f"open_result @ | open_sweep @ | {SWARM} --out @ | {LINK} --out @ | {SWARM} --plot @ | "
+    f"sweep rao2010 {SMALL} --jobs 1 --vary 'rtt=0 ms' --out @ | "
     "handout @ --lesson no | export m.zarr @"
 )
 
