@@ -57,11 +57,12 @@ def listed(text: str) -> list[str]:
 
 TEXTS = listed(
     """ | \t | \r | a\nb | \x1b[31mred\x1b[0m | \x7f | \u202e | \ufeff | \udcff | nan | inf | -inf | -1 | -0 | 0 |
-1e999 | 1e-999 | 0x10 | 1_000 | 1\u0661 | \xe9 | <9 x 5000> | <x x 90000> | <\U0001f986 x 300> | 1 kg | 1 s s | -5 ms |
-nan s | inf kB/s | 1e308 GB | 1e-320 s | <9 x 400> s | 1e400 s | 5 %% | 101% | = | , | : | @ | ( | ,, | a=b | a.b.c |
-* | *.* | .. | . | / | ../x | /dev/zero | /dev/stdin | ~ | none | true | lin(0,1,0) | lin(1 s, 0 s, 3) | log(0, 1 s, 3) |
-lin( | lin(0 s, 1 s, 1e9) | lin(0 s,1 s,<9 x 5000>) | uniform(0 s, 1 s) | choice() | lognormal(0, -1) | iplane | <[ x 5000> |
-<( x 3000> | <{a= x 900> | { base = 'cubic' } | {} | [] | " | ' | \\ | %s | {0} | $HOME | -- | --help | -x"""
+1e999 | 1e-999 | 0x10 | 1_000 | 1\u0661 | \xe9 | <9 x 5000> | <x x 90000> | <\U0001f986 x 300> | 1 kg | 1 s s |
+-5 ms | nan s | inf kB/s | 1e308 GB | 1e-320 s | <9 x 400> s | 1e400 s | 5 %% | 101% | = | , | : | @ | ( | ,, | a=b |
+a.b.c | * | *.* | .. | . | / | ../x | /dev/zero | /dev/stdin | ~ | none | true | lin(0,1,0) | lin(1 s, 0 s, 3) |
+log(0, 1 s, 3) | lin( | lin(0 s, 1 s, 1e9) | lin(0 s,1 s,<9 x 5000>) | uniform(0 s, 1 s) | choice() |
+lognormal(0, -1) | iplane | <[ x 5000> | <( x 3000> | <{a= x 900> | { base = 'cubic' } | {} | [] | " | ' | \\ | %s |
+{0} | $HOME | -- | --help | -x"""
 )
 LITERALS = listed(
     """ | 1 | -1 | 0 | -0.0 | nan | -inf | 1e999 | <9 x 30> | <9 x 5000> | 0x<f x 5000> | true | 1979-05-27 | 07:32:00 |
