@@ -26,8 +26,7 @@ test: $(VENV)/.dev  ## minutes; says what it leaves out
 	$(BIN)/python -m pytest -m "not slow"
 
 test-rest: $(VENV)/.dev  ## what `make test` leaves out: browsers, notebooks, killed processes, many examples
-	$(BIN)/python -m pytest -m "slow and not timed"
-	$(BIN)/python -m pytest -m timed -n 0  # nothing runs beside what keeps a promised time
+	$(BIN)/python -m pytest -m slow
 
 test-all: test test-rest
 

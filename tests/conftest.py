@@ -11,11 +11,11 @@ import pytest
 from dask_made import local
 from hypothesis import settings
 from left_out import LeftOut
-from lesson_time import LessonTime
 from program import Run, runner
 from scenario_made import Edit, editor
 
-from btflow import load, simulate, simulate_link
+from btflow import load, load_link, simulate, simulate_link
+from btflow.options import FIDELITIES
 from btflow.swarm.scenario import Scenario
 from btflow.sweeps.running import Running
 from validation.served import Served, served
@@ -85,9 +85,8 @@ def how(request: pytest.FixtureRequest) -> Running:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Add up what the notebooks take and what was left out, where the reports of all workers come together."""
+    """Add up what was left out, where the reports of all workers come together."""
     if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(LessonTime())
         config.pluginmanager.register(LeftOut())
 
 
@@ -101,7 +100,8 @@ def pytest_deselected(items: Sequence[pytest.Item]) -> None:
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Compile the kernels once, before the workers start: several processes filling one Numba cache can crash."""
     if not hasattr(session.config, "workerinput"):
-        simulate(load("rao2010").set(leechers=2, file_size="256 KiB"))
-        simulate(load("rao2010").set(leechers=2, file_size="256 KiB"), fidelity="flow")
-        simulate(load("flashcrowd").set(leechers=2, file_size="256 KiB"))
-        simulate_link(rate="1 Mbit/s", rtt="10 ms", buffer="10 packets", flows=["cubic"], duration="1 s")
+        link = load_link("bufferbloat").set(duration="1 s")
+        for fidelity in FIDELITIES:
+            for model in ("rao2010", "flashcrowd"):
+                simulate(load(model).set(leechers=2, file_size="256 KiB"), fidelity=fidelity)
+            simulate_link(link, fidelity=fidelity)

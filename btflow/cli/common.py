@@ -74,10 +74,14 @@ def in_options(message: str) -> str:
     return message
 
 
+_LONGEST = 1500
+"""Letters of the longest error that is printed whole: usage errors repeat arguments, which may be of any length."""
+
+
 def complain(*messages: str) -> int:
     """Print errors and return the exit code of bad input."""
     for message in messages:
-        typer.echo(f"btflow: error: {message}", err=True)
+        typer.echo(f"btflow: error: {message[:_LONGEST]}{'...' * (len(message) > _LONGEST)}", err=True)
     return 2
 
 

@@ -1,18 +1,14 @@
-"""Model files of one's own: wrong ones name the field, references are beside them, any table is read or refused."""
+"""Model files of one's own: wrong ones name the field, references are beside them."""
 
 from __future__ import annotations
 
-import tomllib
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scenario_made import RAO2010, Edit
 
 from btflow import InputError, load
-from btflow.config.catalog import parse
 
 
 def test_a_byte_order_mark_is_no_content(tmp_path: Path) -> None:
@@ -33,23 +29,6 @@ def test_references_are_relative_to_the_model_file(edit: Edit, tmp_path: Path) -
     own_transport = load(edit('transport = "linux-2.6.32"', 'transport = "own.toml"')).transport
     assert own_transport is not None
     assert own_transport.mss == 1000
-
-
-JSON_LIKE = st.recursive(
-    st.one_of(st.text(max_size=5), st.integers(), st.booleans(), st.floats()),
-    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=5), inner, max_size=3)),
-    max_leaves=5,
-)
-PATHS = st.sampled_from(["swarm", "classes", "paths", "transport", "tracker", "arrivals", "parameters", "name", "x"])
-
-
-@given(PATHS, JSON_LIKE)
-def test_any_table_is_read_or_refused(field: str, value: object) -> None:
-    tree = tomllib.loads(RAO2010) | {field: value}
-    try:
-        assert parse(tree).build({}).seeds == 1
-    except InputError as error:
-        assert str(error)
 
 
 def test_values_given_with_the_name_mend_defaults_that_do_not_go_together(tmp_path: Path) -> None:

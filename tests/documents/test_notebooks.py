@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import re
-import resource
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import browser
 import nbformat
 import pytest
 from exported import figures_shown
-from lesson_time import NAME
 from nbconvert.exporters import get_exporter
 from nbformat import NotebookNode
 from nbmake.nb_run import NotebookRun
 
 from btflow.explore.still import HTML, PLOTLY
+from validation.served import PATIENCE
 
 LESSONS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
-LONGEST = 60
-"""CPU time that a notebook may take [s]: on a machine with nothing else to do, it is done sooner than that."""
-
 CAPTION = re.compile(r"\*{0,2}Figure (\d+)\.")
 UNIT = re.compile(r"\[.+\]")
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -96,9 +91,7 @@ def test_is_stored_without_outputs_and_with_its_kernel(path: Path) -> None:
 
 @pytest.mark.slow
 @each
-def test_runs_clean(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record_property: Callable[[str, object], None]
-) -> None:
+def test_runs_clean(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, profile = tmp_path / "folder", tmp_path / "ipython"
     startup = profile / "profile_default" / "startup"
     startup.mkdir(parents=True)
@@ -106,12 +99,8 @@ def test_runs_clean(
     monkeypatch.setenv("IPYTHONDIR", str(profile))
     folder.mkdir()
     copy = Path(shutil.copy(path, folder))
-    before = children_seconds()
-    done = NotebookRun(copy, default_timeout=4 * LONGEST).execute()
+    done = NotebookRun(copy, default_timeout=PATIENCE).execute()
     assert done.error is None, done.error.trace if done.error else ""
-    took = children_seconds() - before
-    record_property(NAME, took)
-    assert took < LONGEST
     assert list(folder.iterdir()) == [copy]
     check_outputs(done.nb.cells)
     if browser.INSTALLED:
@@ -166,9 +155,3 @@ def axis_titles(layout: NotebookNode) -> list[str]:
     """Return the titles of a figure's axes."""
     axes = [axis for name, axis in layout.items() if re.match(r"[xy]axis\d*$", name)]
     return [text for axis in axes if (text := axis.get("title", {}).get("text"))]
-
-
-def children_seconds() -> float:
-    """CPU time of the processes that this one has started and that have ended [s]."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime

@@ -145,5 +145,5 @@ def test_the_site_is_read_from_disk_without_a_network(site: Path) -> None:
                 assert not failed
                 if name == "laptop":
                     page.locator(".md-search__input").fill("latecomer")
-                    page.locator(".md-search-result__item").first.wait_for(timeout=20_000)
+                    page.locator(".md-search-result__item").first.wait_for(timeout=browser.SLOWEST)
                     assert "LEDBAT" in page.locator(".md-search-result__list").inner_text()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import socket
 import struct
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
@@ -15,12 +14,12 @@ from typing import Any
 import psutil
 import pytest
 import websocket
-from busy import PATIENCE
 from explorer_socket import Visitor, connect, cookie_of, end_of, fork_servers, get, heard, message, processes, visit
+from no_clock import until
 
 from btflow.explore.server import CROWDED, LONGEST, most_connections
 from btflow.explore.visitor import pack, unpack
-from validation.served import Served, served
+from validation.served import PATIENCE, Served, served
 
 pytestmark = [pytest.mark.xdist_group(__name__), pytest.mark.slow]
 
@@ -206,7 +205,7 @@ def test_a_process_that_dies_is_told_of_and_its_place_is_free(server: Served, vi
         assert psutil.wait_procs(killed, timeout=PATIENCE)[1] == []  # to be killed takes a moment
         for one in (visitor, *others):
             assert "has ended" in one.ended()[1]
-    _until(lambda: "A visitor's process has ended" in server.log.read_text(encoding="utf-8"))
+    until(lambda: "A visitor's process has ended" in server.log.read_text(encoding="utf-8"))
     with visit(server.url) as next_one:
         assert next_one.answers()
 
@@ -218,7 +217,7 @@ def test_a_fork_server_that_dies_is_started_again(server: Served) -> None:
         with visit(server.url) as after:
             assert after.answers()
             assert before.answers()
-    _until(lambda: len(processes(server)) <= 1)
+    until(lambda: len(processes(server)) <= 1)
 
 
 def test_nothing_of_all_that_filled_the_terminal(server: Served) -> None:
@@ -226,11 +225,3 @@ def test_nothing_of_all_that_filled_the_terminal(server: Served) -> None:
     assert "Traceback" not in text
     assert "ping" not in text
     assert len(text.splitlines()) < 25, text
-
-
-def _until(done: object, seconds: float = PATIENCE) -> None:
-    assert callable(done)
-    end = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < end
-        time.sleep(0.2)

@@ -5,7 +5,6 @@ One server for all; it is slow to start and each visitor is a process, so the te
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,8 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from browser import LAPTOP, PHONE, SLOWEST, needs_browser, page, screenshot
-from busy import soon
-from explorer_page import choose, controls, drag, drawn, open_page, redraws, series, slider, text_of
+from explorer_page import choose, controls, drag, drawn, open_page, series, slider, text_of
 from explorer_socket import processes, visit
 from playwright.sync_api import Browser, Page, expect
 
@@ -141,10 +139,8 @@ def _leads_back(shown: Page, state: Any) -> None:
 def _answers_meanwhile(busy: Page) -> None:
     """Check that a page shows another tab while it and nine others are dragged."""
     busy.bring_to_front()
-    begun = time.monotonic()
     busy.get_by_role("button", name="One link", exact=True).click()
     expect(slider(busy, _LINK.label)).to_be_visible(timeout=SLOWEST)
-    assert soon(time.monotonic() - begun, 5.0)
     busy.get_by_role("button", name="One swarm", exact=True).click()
 
 
@@ -274,12 +270,6 @@ def test_saved_files_give_the_same_result(visitor: Page, tmp_path: Path) -> None
     result = btflow.simulate_link(btflow.load_link(tmp_path / "saved.toml"))
     table = np.genfromtxt(tmp_path / "saved.csv", delimiter=",", names=True, deletechars="", replace_space=" ")
     assert np.array_equal(table["iperf window [segments]"], result["window"].sel(flow="iperf").values)
-
-
-@pytest.mark.timed
-def test_a_slider_is_redrawn_in_time(visitor: Page) -> None:
-    open_page(visitor, visitor.url)  # as after a reload: the state comes from the link
-    redraws(visitor, "Round-trip time", 12).check(0.2)
 
 
 def test_no_tab_asks_for_anything_outside(visitor: Page, explorer: Served, asked: list[str]) -> None:

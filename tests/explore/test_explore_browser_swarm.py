@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from browser import LAPTOP, PHONE, SLOWEST, needs_browser, page, screenshot
-from busy import soon
-from explorer_page import FIGURES, FLOW_TITLES, enter, moved, open_at, redraws, wide
+from explorer_page import FIGURES, FLOW_TITLES, enter, moved, open_at, wide
 from playwright.sync_api import Browser, Page, expect
 
 from btflow.explore.swarm_panel import SwarmState
@@ -73,10 +71,8 @@ def test_a_large_swarm_shows_progress_and_is_cancelled(swarm: Page) -> None:
     cancel = swarm.get_by_role("button", name="Cancel").filter(visible=True)
     expect(cancel).to_be_visible(timeout=SLOWEST)
     swarm.wait_for_function(PROGRESS, timeout=SLOWEST)
-    begun = time.monotonic()
     cancel.click()
     expect(cancel).to_be_hidden(timeout=SLOWEST)
-    assert soon(time.monotonic() - begun, 2.0), "a second, and the page to see it"
     expect(swarm.get_by_text("Cancelled.")).to_be_visible(timeout=SLOWEST)
     assert swarm.evaluate(FIGURES) == drawn, "of flow: a run of full that was cancelled leaves nothing"
     assert list(drawn) == FLOW_TITLES
@@ -143,27 +139,6 @@ def test_a_capped_swarm_is_flow_s_while_a_slider_is_dragged_and_full_s_at_rest(
         assert "Full: mean completion" in said[-1], notes
         assert titles[-1] == TITLES[0], notes
         assert wide(shown) == []
-
-
-@pytest.mark.timed
-def test_a_hundred_peers_are_redrawn_in_time(explorer: Served, browser: Browser) -> None:
-    state = SwarmState(model="rao2010", leechers="99", file_size="10 MB", rtt="50 ms")
-    with page(browser, LAPTOP) as shown:
-        open_at(shown, explorer, "swarm", state, TITLES)
-        expect(shown.get_by_label("Leechers", exact=True).filter(visible=True).first).to_have_value(
-            "99", timeout=SLOWEST
-        )
-        shown.wait_for_function(f"() => !({FIGURES})()['{QUEUES}']", timeout=SLOWEST)
-        redraws(shown, "Round-trip time", 12).check(0.5)
-
-
-@pytest.mark.timed
-def test_a_hundred_peers_on_access_links_are_redrawn_in_time(explorer: Served, browser: Browser) -> None:
-    with page(browser, LAPTOP) as shown:
-        open_at(shown, explorer, "swarm", SwarmState(leechers="99"), [*TITLES, QUEUES])
-        before = shown.evaluate(FIGURES)
-        redraws(shown, "Round-trip time", 12).check(0.3)
-        moved(shown, before, [*TITLES, QUEUES])
 
 
 @pytest.mark.parametrize(("name", "state"), [("swarm", SMALL), ("whatif", WhatIfState("link", "2"))])

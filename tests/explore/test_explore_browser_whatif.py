@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-import time
 
 import pytest
 from browser import LAPTOP, SLOWEST, needs_browser, page, screenshot
-from busy import soon
 from explorer_page import FIGURES, enter, moved, open_at, wide
 from playwright.sync_api import Browser, expect
 
@@ -45,10 +43,8 @@ def test_a_long_comparison_is_cancelled_and_another_one_runs(explorer: Served, b
         open_at(shown, explorer, "whatif", WhatIfState(pairs="200"), TITLES)
         cancel = shown.get_by_role("button", name="Cancel").filter(visible=True)
         expect(cancel).to_be_visible(timeout=SLOWEST)
-        begun = time.monotonic()
         cancel.click()
         expect(cancel).to_be_hidden(timeout=SLOWEST)
-        assert soon(time.monotonic() - begun, 2.0), "a second, and the page to see it"
         said = shown.get_by_text("Cancelled.")
         expect(said).to_be_visible(timeout=SLOWEST)
         kept = shown.locator(".btflow-words").inner_text()

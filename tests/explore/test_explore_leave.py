@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from busy import PATIENCE
 from explorer_socket import connect, end_of, processes, visit
+from no_clock import until
 
 from btflow.explore import visitors
 from validation.served import served
 
 pytestmark = [pytest.mark.xdist_group(__name__), pytest.mark.slow]
-
-
-def wait_for(true: Callable[[], bool]) -> None:
-    """Wait until something is so."""
-    begun = time.monotonic()
-    while not true():
-        assert time.monotonic() - begun < PATIENCE
-        time.sleep(0.2)
 
 
 def test_the_time_is_that_of_the_guide() -> None:
@@ -31,10 +22,10 @@ def test_the_time_is_that_of_the_guide() -> None:
 
 
 def test_the_page_that_is_idle_for_longest_gives_way(tmp_path: Path) -> None:
-    with served(tmp_path, "--visitors", "2", IDLE=3) as server, visit(server.url) as touched:
+    with served(tmp_path, "--visitors", "2", IDLE=15) as server, visit(server.url) as touched:
         with visit(server.url) as idle:
             assert "busy" in end_of(connect(server.url))[1]
-            time.sleep(3.5)
+            time.sleep(15.5)
             assert touched.answers()
             with visit(server.url) as third:
                 assert "idle for long" in idle.ended()[1]
@@ -48,8 +39,8 @@ def test_a_page_that_is_closed_takes_its_process_with_it(tmp_path: Path) -> None
         with visit(server.url) as first:
             assert end_of(connect(server.url))[0] == 1013
             assert first.answers()
-            wait_for(lambda: len(processes(server)) == 2)  # the next one is ready
+            until(lambda: len(processes(server)) == 2)  # the next one is ready
             before = processes(server)
         with visit(server.url) as second:
             assert second.answers()
-            wait_for(lambda: sum(process.is_running() for process in before) == 1)
+            until(lambda: sum(process.is_running() for process in before) == 1)

@@ -29,6 +29,7 @@ from btflow.explore.work import text_of
 from btflow.options import FIDELITIES
 from btflow.plots.verdict import verdict
 from btflow.units import Buffer, parse_quantity
+from validation.served import PATIENCE
 
 MODELS = (ONE_LINK, *names("links"))
 
@@ -224,7 +225,7 @@ def test_the_command_line_takes_the_saved_file(tmp_path: Path) -> None:
         LinkPanel(replace(preset("geni"), buffer="10 packets")).files()["btflow-link.toml"], encoding="utf-8"
     )
     run = [sys.executable, "-m", "btflow", "link", str(file), "--json"]
-    done = subprocess.run(run, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(run, capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     assert '"iperf"' in done.stdout
 

@@ -13,6 +13,7 @@ from btflow.explore.options import MEGABYTES
 from btflow.explore.serve import ONE_THREAD
 from btflow.explore.visitors import FORKS
 from btflow.explore.work import text_of
+from validation.served import PATIENCE
 
 pytestmark = pytest.mark.skipif(not FORKS, reason="only Linux bounds data")
 
@@ -31,7 +32,7 @@ except MemoryError:
 @pytest.mark.slow
 def test_the_largest_requests_fit_with_room_to_spare() -> None:
     run = [sys.executable, "-m", "validation.visitor_memory", *LARGEST]
-    printed = subprocess.run(run, capture_output=True, text=True, timeout=300, env=os.environ | ONE_THREAD)
+    printed = subprocess.run(run, capture_output=True, text=True, timeout=PATIENCE, env=os.environ | ONE_THREAD)
     peaks = re.findall(r"^(.+?) +(\d+) +(\d+)  done$", printed.stdout, flags=re.MULTILINE)
     assert [name for name, _, _ in peaks] == list(LARGEST), printed
     assert max(int(data) for _, data, _ in peaks) < 0.8 * MEGABYTES

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import psutil
 import pytest
-from busy import PATIENCE, soon
 from explorer_socket import connect, end_of, get, visit
 from program import Run
 
@@ -22,7 +21,7 @@ import btflow
 from btflow.explore.lesson import texts
 from btflow.explore.options import Options, options
 from btflow.explore.serve import address
-from validation.served import Served, served
+from validation.served import PATIENCE, Served, served
 
 pytestmark = [pytest.mark.xdist_group(__name__), pytest.mark.slow]
 
@@ -134,12 +133,12 @@ def test_an_address_of_another_machine_is_blamed_itself(run: Run, command: str) 
     assert err.startswith("btflow: error: --ip = '192.0.2.1': is not an address of this machine")
 
 
-def test_ctrl_c_stops_within_two_seconds_with_one_line(server: Served) -> None:
+def test_ctrl_c_stops_with_one_line(server: Served) -> None:
     with visit(server.url):
         under_way = psutil.Process(server.process.pid).children(recursive=True)
         assert len(under_way) >= 3
-        assert soon(server.interrupt(), 2.0)
-    assert psutil.wait_procs(under_way, timeout=30)[1] == []
+        server.interrupt()
+    assert psutil.wait_procs(under_way, timeout=PATIENCE)[1] == []
     assert server.process.returncode == 0
     text = server.log.read_text(encoding="utf-8")
     assert text.endswith("The explorer has stopped.\n")
@@ -161,8 +160,8 @@ def test_however_it_ends_nothing_is_left(tmp_path: Path, way: signal.Signals, pr
             under_way = psutil.Process(server.process.pid).children(recursive=True)
             assert len(under_way) >= 3  # what forks, a visitor's process, and multiprocessing's tracker of resources
             server.process.send_signal(way)
-            server.process.wait(20)
-        assert psutil.wait_procs(under_way, timeout=30)[1] == []
+            server.process.wait(PATIENCE)
+        assert psutil.wait_procs(under_way, timeout=PATIENCE)[1] == []
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from explorer_socket import visit
 
 from btflow.explore import warm
 from btflow.sweeps.executor import cores
-from validation.served import served
+from validation.served import PATIENCE, served
 
 
 @pytest.mark.slow
@@ -26,8 +26,8 @@ def test_stopped_while_it_compiles_it_leaves_no_process(tmp_path: Path) -> None:
     with subprocess.Popen(command, env=environment, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as explorer:
         under_way = _compiling(psutil.Process(explorer.pid))
         explorer.send_signal(signal.SIGINT)
-        _, said = explorer.communicate(timeout=60)
-    assert psutil.wait_procs(under_way, timeout=30)[1] == []
+        _, said = explorer.communicate(timeout=PATIENCE)
+    assert psutil.wait_procs(under_way, timeout=PATIENCE)[1] == []
     assert said.splitlines()[-1] == "btflow: interrupted"
     assert "Traceback" not in said
 
@@ -69,7 +69,7 @@ def _package(file: str) -> str:
 
 @pytest.mark.slow
 def test_what_is_compiled_before_a_page_opens_is_all_that_it_runs() -> None:
-    subprocess.run([sys.executable, "-c", _WARMED], check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", _WARMED], check=True, timeout=PATIENCE)
 
 
 _WARMED = """
@@ -95,7 +95,7 @@ assert compiled == [len(run.signatures) for run in runs]
 
 def _compiling(explorer: psutil.Process) -> list[psutil.Process]:
     """Wait until two processes compile; return all that the explorer has started."""
-    end = time.monotonic() + 90
+    end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         found: list[psutil.Process] = explorer.children(recursive=True)
         if sum("btflow.explore.warm" in str(_command(process)) for process in found) == 2:

@@ -6,14 +6,18 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import count
 from typing import Any
 
+import numpy as np
 import pytest
-from busy import soon
 
 import btflow
 from btflow.errors import InputError, SimulationError
-from btflow.explore.work import GRACE, REST, Listeners, Look, Work
+from btflow.explore import work as rules
+from btflow.explore.work import Listeners, Look, Work
+from validation.served import PATIENCE
 
 
 class Heard:
@@ -83,76 +87,68 @@ def test_the_newest_request_wins_and_those_between_are_dropped() -> None:
 def test_a_long_run_is_given_up_for_a_newer_request() -> None:
     heard = Heard()
     work = Work(steps, heard.listeners())
-    begun = time.monotonic()
-    work.ask(("long", 30.0))
-    time.sleep(0.05)
+    work.ask(("long", 2 * PATIENCE))
+    assert work.wait(PATIENCE, lambda: bool(heard.shares))
     work.ask(("short", 0.02))
-    assert work.wait(10)
+    assert work.wait(PATIENCE)
     assert heard.results == ["short"]
-    assert soon(time.monotonic() - begun, GRACE + 1.0)
 
 
 def drafts(request: str, look: Look) -> Iterator[str]:
-    """A run that yields a draft at once and, once the inputs rest, what takes half a minute, or a moment if final."""
+    """A run that yields a draft at once and, once the inputs rest, what never ends, or takes a moment if final."""
     yield f"draft {request}"
     look.rest()
-    for _ in range(3000 if request != "last" else 1):
+    for _ in count() if request != "last" else range(1):
         look(0.5)
         time.sleep(0.01)
     yield f"result {request}"
 
 
-def test_what_follows_a_draft_waits_until_the_inputs_rest() -> None:
+def test_what_follows_a_draft_waits_until_the_inputs_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     heard = Heard()
     work = Work(drafts, heard.listeners())
+    monkeypatch.setattr(rules, "REST", 2 * PATIENCE)
     for number in range(8):
         work.ask(str(number))
-        work.wait(REST / 4)
+        assert work.wait(PATIENCE, partial(heard.results.__contains__, f"draft {number}"))
     assert heard.shares == [], "none was begun"
+    monkeypatch.setattr(rules, "REST", 0.1)
     work.ask("last")
-    begun = time.monotonic()
-    assert work.wait()
-    assert time.monotonic() - begun >= REST
+    assert work.wait(PATIENCE)
     assert heard.results == [*(f"draft {number}" for number in range(8)), "draft last", "result last"]
 
 
-def test_what_follows_a_draft_ends_at_once_for_a_newer_request() -> None:
+def test_what_follows_a_draft_ends_at_once_for_a_newer_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rules, "GRACE", 2 * PATIENCE)  # which it is not given
     heard = Heard()
     work = Work(drafts, heard.listeners())
     work.ask("long")
-    assert not work.wait(REST + 0.1)
-    assert heard.shares
-    begun = time.monotonic()
+    assert work.wait(PATIENCE, lambda: bool(heard.shares))
     work.ask("last")
-    assert work.wait(5, lambda: "draft last" in heard.results)
-    assert soon(time.monotonic() - begun, GRACE / 2)
-    assert work.wait()
+    assert work.wait(PATIENCE)
     assert heard.results == ["draft long", "draft last", "result last"]
 
 
-def test_a_cancel_before_the_inputs_rest_leaves_the_draft() -> None:
+def test_a_cancel_before_the_inputs_rest_leaves_the_draft(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rules, "REST", 2 * PATIENCE)  # for which it does not wait
     heard = Heard()
     work = Work(drafts, heard.listeners())
     work.ask("long")
-    assert work.wait(5, lambda: bool(heard.results))
-    begun = time.monotonic()
+    assert work.wait(PATIENCE, lambda: bool(heard.results))
     work.cancel()
-    assert work.wait(5)
-    assert soon(time.monotonic() - begun, REST)
+    assert work.wait(PATIENCE)
     assert heard.results == ["draft long"]
     assert heard.shares == []
 
 
-def test_a_cancelled_run_ends_within_a_second_and_gives_nothing() -> None:
+def test_a_cancelled_run_ends_and_gives_nothing() -> None:
     heard = Heard()
     work = Work(steps, heard.listeners())
-    work.ask(("long", 30.0))
-    work.ask(("waiting", 30.0))
-    time.sleep(0.05)
-    begun = time.monotonic()
+    work.ask(("long", 2 * PATIENCE))
+    assert work.wait(PATIENCE, lambda: bool(heard.shares))
+    work.ask(("waiting", 2 * PATIENCE))
     work.cancel()
-    assert work.wait(5)
-    assert soon(time.monotonic() - begun, 1.0)
+    assert work.wait(PATIENCE)
     assert heard.results == []
     assert heard.errors == []
     assert heard.busy[-1] is False
@@ -168,57 +164,50 @@ def test_what_was_found_before_a_cancel_and_not_taken_is_dropped() -> None:
     def run(_: object, look: Look) -> Iterator[str]:
         yield "old"
         found.set()
-        for _ in range(1000):
+        while True:
             look(0.5)
             time.sleep(0.01)
 
     work = Work(run, heard.listeners())
     work.ask(None)
-    assert found.wait(5)
+    assert found.wait(PATIENCE)
     work.cancel()
-    assert work.wait(5)
+    assert work.wait(PATIENCE)
     assert heard.results == []
 
 
-def test_a_swarm_is_cancelled_within_a_second() -> None:
+def test_a_swarm_is_cancelled() -> None:
+    """Ten thousand take hours."""
     heard = Heard()
     scenario = btflow.load("rao2010")
 
     def run(_: object, look: Look) -> Iterator[object]:
         look(0.0)
-        yield btflow.simulate(scenario, replicas=500, progress=look)
+        yield btflow.simulate(scenario, replicas=10_000, progress=look)
 
     btflow.simulate(btflow.load("rao2010", leechers=9, file_size="1 MB"))
     work = Work(run, heard.listeners())
     work.ask(None)
-    assert not work.wait(0.7)
-    begun = time.monotonic()
+    assert work.wait(PATIENCE, lambda: any(heard.shares))
     work.cancel()
-    assert work.wait(5)
-    assert soon(time.monotonic() - begun, 1.0)
+    assert work.wait(PATIENCE)
     assert heard.results == []
-    assert heard.shares
 
 
 @pytest.mark.slow
 def test_the_main_thread_goes_on_while_a_kernel_runs() -> None:
-    """In a second of one kernel, in chunks of CHUNK_SECONDS; where other programs held it up it is tried again."""
-    assert any(longest_pause() < 0.15 for _ in range(4))
+    """It has many turns between two looks of a kernel, which holds Python's lock for none of its CHUNK_SECONDS."""
+    scenario, turns, seen = btflow.load("rao2010"), [0], []
 
+    def run(_: None, _look: Look) -> Iterator[object]:
+        yield btflow.simulate(scenario, progress=lambda _share: seen.append(turns[0]))
 
-def longest_pause() -> float:
-    """Return the longest time that this thread is held up while a swarm is simulated [s]."""
-    scenario = btflow.load("rao2010")
-    work: Work[None, object] = Work(
-        lambda _, look: iter([btflow.simulate(scenario, progress=look)]), Heard().listeners()
-    )
+    work = Work(run, Heard().listeners())
     work.ask(None)
-    longest, before = 0.0, time.monotonic()
     while work.busy:
         time.sleep(0.001)
-        now = time.monotonic()
-        longest, before = max(longest, now - before), now
-    return longest
+        turns[0] += 1
+    assert max(np.diff(seen)) > 10
 
 
 @pytest.mark.parametrize(
@@ -277,27 +266,26 @@ def test_on_an_event_loop_results_come_by_themselves_while_it_turns() -> None:
             await asyncio.sleep(0.002)
             turns += 1
 
-    asyncio.run(asyncio.wait_for(program(), 10))
+    asyncio.run(asyncio.wait_for(program(), PATIENCE))
     assert heard.results == ["a"]
     assert heard.threads == {threading.get_ident()}
-    assert turns > 5
+    assert turns > 0
 
 
 def test_several_results_of_one_request_come_in_order_until_a_newer_one_is_asked_for() -> None:
     heard = Heard()
 
-    def count(start: int, look: Look) -> Iterator[int]:
-        for number in range(start, start + 5 if start else 1000):
+    def numbers(start: int, look: Look) -> Iterator[int]:
+        for number in range(start, start + 5) if start else count():
             look(0.0)
             time.sleep(0.01)
             yield number
 
-    work = Work(count, heard.listeners())
+    work = Work(numbers, heard.listeners())
     work.ask(0)
-    assert not work.wait(0.1)
-    work.ask(5000)
-    assert work.wait(GRACE + 5)
+    assert work.wait(PATIENCE, lambda: len(heard.results) > 5)
+    work.ask(10**9)
+    assert work.wait(PATIENCE)
     first = heard.results[:-5]
     assert first == list(range(len(first)))
-    assert 5 < len(first) < 200
-    assert heard.results[-5:] == [5000, 5001, 5002, 5003, 5004]
+    assert heard.results[-5:] == list(range(10**9, 10**9 + 5))

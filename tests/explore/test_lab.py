@@ -13,12 +13,11 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from busy import PATIENCE, soon
 
 import btflow
 from btflow.explore import serve
 from btflow.explore.options import Options
-from validation.served import served
+from validation.served import PATIENCE, served
 
 pytestmark = pytest.mark.xdist_group(__name__)
 
@@ -138,7 +137,7 @@ def test_it_is_jupyterlab_with_a_token_that_stops_on_ctrl_c(tmp_path: Path) -> N
         bare, _, page = server.bare.partition("lab")
         assert page == "/tree/01_first_swarm.ipynb"
         end = f"?{server.url.partition('?')[2]}"
-        for _ in range(300):
+        for _ in range(3000):
             try:
                 with urllib.request.urlopen(f"{bare}api/contents{end}", timeout=PATIENCE) as answer:
                     assert b"content" in answer.read()
@@ -151,7 +150,7 @@ def test_it_is_jupyterlab_with_a_token_that_stops_on_ctrl_c(tmp_path: Path) -> N
         assert caught.value.code == 403
         with urllib.request.urlopen(server.url, timeout=PATIENCE) as answer:
             assert b"jupyter-config-data" in answer.read()
-        assert soon(server.interrupt(), 10.0)
+        server.interrupt()
     words = server.log.read_text(encoding="utf-8").split()  # nothing but where it is and how to stop it
     assert words[:4] == ["The", "notebooks", "are", "in"]
     assert words[words.index("is") + 1 :] == ["at", server.url, "Ctrl-C", "stops", "it."]

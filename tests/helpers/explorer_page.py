@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json
-import statistics
-from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
-import psutil
 from browser import SLOWEST as SLOWEST
-from busy import slowdown
 from playwright.sync_api import Locator, Page, TimeoutError, expect
 
 from btflow.explore.panel import to_query
 from validation.explorer_page import drawn as drawn
-from validation.explorer_page import latencies
 from validation.explorer_page import open_page as open_folded
 from validation.served import Served
 
@@ -131,57 +126,3 @@ def wide(shown: Page) -> list[float]:
     shown.wait_for_timeout(500)  # figures take their width a moment after they are drawn
     found: list[float] = shown.evaluate(_FIT)
     return [pixels for pixels in found if pixels > 1]
-
-
-class Redraws(NamedTuple):
-    """What redraws of all figures in view took.
-
-    A machine that runs other tests makes everything late, and changes the processor time of a redraw less: where it is
-    busy, what a redraw costs is told from both.
-    """
-
-    times: list[float]
-    """From a key on a slider to the redrawn figures [s]."""
-    processor: float
-    """Mean processor time of the browser and the server, visitors' processes included [s]."""
-    slowdown: float
-    """Seconds that pass in one second of processor time, beside whatever else runs."""
-
-    @property
-    def median(self) -> float:
-        """Median time from a key on a slider to the redrawn figures [s]."""
-        return statistics.median(self.times)
-
-    def check(self, most: float) -> None:
-        """Check that a redraw takes at most so long [s] on a machine that does nothing else.
-
-        What is promised is the time from the key to the redrawn figures. Where it is kept, it is kept, whatever else
-        runs: nothing else makes a redraw sooner. The processor time says less: it is that of several processes at once,
-        which on several processors may be more than the time that passes, and it grows where others use the same
-        processor. It counts only where the promised time has passed, on a machine that may be too busy to keep it: then
-        it must be below that time, and what passed no longer than the machine is slower.
-        """
-        print(f"slider to redrawn figures: {1000 * self.median:.0f} ms, median of {len(self.times)};")
-        print(f"{1000 * self.processor:.0f} ms of processors; a machine {self.slowdown:.1f} times as slow as when idle")
-        if self.median >= most:
-            assert self.processor < most
-            assert self.median < most * self.slowdown
-
-
-def redraws(shown: Page, label: str, count: int) -> Redraws:
-    """Move a slider by keys and return what that took."""
-    slow, before = slowdown(), _processor_times()
-    times = [latency.all for latency in latencies(shown, label, count)]
-    after = _processor_times()
-    spent = sum(seconds - before.get(process, 0.0) for process, seconds in after.items())
-    return Redraws(times, spent / count, max(slow, slowdown()))
-
-
-def _processor_times() -> dict[int, float]:
-    """Return the processor time of each process that the tests have started [s]."""
-    found = {}
-    for process in psutil.Process().children(recursive=True):
-        with suppress(psutil.Error):  # it has just ended
-            times = process.cpu_times()
-            found[process.pid] = times.user + times.system
-    return found

@@ -11,10 +11,9 @@ from typing import Any
 
 import psutil
 import websocket
-from busy import PATIENCE
 
 from btflow.explore.visitor import pack, unpack
-from validation.served import Served
+from validation.served import PATIENCE, Served
 
 
 def get(url: str, timeout: float = PATIENCE, **headers: str) -> tuple[int, str, Mapping[str, str]]:

@@ -12,8 +12,6 @@ from typing import Any
 import dpkt
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from btflow import lines
 from btflow.errors import InputError
@@ -214,25 +212,3 @@ def test_the_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "dpkt", None)
     with pytest.raises(InputError, match=r"dpkt, which reads it, is not installed; allowed: the extra capture"):
         lines.fit(RECORDED / "packets-up.pcap.gz")
-
-
-WHOLE = ["packets-paced.json", "packets-paced.log", "packets-flent.flent", "packets-up.pcap"]
-
-
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_a_damaged_file_gives_a_line_or_a_sentence(tmp_path: Path, data: st.DataObject) -> None:
-    whole = content(data.draw(st.sampled_from(WHOLE)))[:40_000]
-    damaged = bytearray(whole[: data.draw(st.integers(0, len(whole)))])
-    for _ in range(data.draw(st.integers(0, 4)) if damaged else 0):
-        at = data.draw(st.integers(0, len(damaged) - 1))
-        length = data.draw(st.integers(0, 30))
-        damaged[at : at + length] = data.draw(st.binary(max_size=30))
-    (file := tmp_path / "damaged").write_bytes(damaged)
-    try:
-        line = lines.fit(file, rate="1 Mbit/s")
-    except InputError as error:
-        assert "\n" not in str(error)
-    else:
-        assert np.isfinite(line.rtt.value)
-        assert line.text()

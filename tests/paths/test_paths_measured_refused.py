@@ -7,12 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from paths_made import NAMED, changed, rows, star, table
 
 from btflow import InputError
-from btflow.paths import fit, read_csv, read_iplane
+from btflow.paths import fit, read_csv
 
 WRONG = [
     ({"body": changed(5, "-3", "0")}, r"line 5 has rtt = -3 ms; allowed: not negative"),
@@ -127,17 +125,3 @@ def test_files_that_are_not_whole_or_no_text_are_refused(tmp_path: Path, content
 def test_wrong_arguments_are_refused(tmp_path: Path, arguments: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
         read_csv(table(tmp_path), **arguments)
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.binary(max_size=300))
-def test_no_bytes_make_anything_but_a_model_or_an_input_error(
-    tmp_path_factory: pytest.TempPathFactory, content: bytes
-) -> None:
-    file = tmp_path_factory.mktemp("any") / "my.csv"
-    file.write_bytes(b"rtt_ms,loss\n" + b"12,0\n" * 20 + content)
-    for read in (read_csv, read_iplane):
-        try:
-            read(file)
-        except InputError as error:
-            assert "my.csv" in str(error)

@@ -25,6 +25,7 @@ from btflow.sweeps.declare import declaration, declare
 from btflow.sweeps.plan import Plan
 from btflow.sweeps.results import Part
 from btflow.sweeps.store import Store
+from validation.served import PATIENCE
 
 TINY = {"leechers": 3, "file_size": "512 KiB"}
 """A swarm of a millisecond."""
@@ -137,7 +138,7 @@ def sweep_args(
 
 def run(*args: str, **options: Any) -> subprocess.CompletedProcess[str]:
     """Run the program to its end."""
-    return subprocess.run(command(*args), capture_output=True, text=True, timeout=300, **options)
+    return subprocess.run(command(*args), capture_output=True, text=True, timeout=PATIENCE, **options)
 
 
 def start(*args: str, environment: Mapping[str, str] = os.environ) -> subprocess.Popen[str]:

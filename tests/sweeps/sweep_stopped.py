@@ -1,4 +1,4 @@
-"""The program ended by signals: how long it takes, and how it ends."""
+"""The program ended by signals, and how it ends."""
 
 from __future__ import annotations
 
@@ -6,17 +6,14 @@ import os
 import re
 import signal
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
 
-from busy import soon
+from no_clock import until
 from sweep_made import finished
 
-CODES = {signal.SIGINT: (130, "interrupted"), signal.SIGTERM: (143, "terminated")}
+from validation.served import PATIENCE
 
-LIMIT = 2.0
-"""Longest time from a signal to the end [s]."""
+CODES = {signal.SIGINT: (130, "interrupted"), signal.SIGTERM: (143, "terminated")}
 
 LONG = ("--set", "leechers=300", "--set", "file_size=20 MB", "--replicas", "200", "--vary", "rtt=0ms,400ms")
 """Swarms of about a second each, so that a signal comes in the midst of some."""
@@ -30,33 +27,20 @@ def besides_progress(err: str) -> str:
     return _PROGRESS.sub("", err)
 
 
-def stopped(process: subprocess.Popen[str], number: signal.Signals) -> tuple[float, str]:
-    """Send a signal to a process and its children, as a terminal does.
-
-    Returns:
-        How long they took to end [s], and what was printed besides progress.
-    """
+def stopped(process: subprocess.Popen[str], number: signal.Signals) -> str:
+    """Send a signal to a process and its children, as a terminal does; return what was printed besides progress."""
     try:
-        begun = time.monotonic()
         os.killpg(process.pid, number)
-        _, err = process.communicate(timeout=30)
-        return time.monotonic() - begun, besides_progress(err)
+        _, err = process.communicate(timeout=PATIENCE)
+        return besides_progress(err)
     finally:
         process.kill()
 
 
 def wait_for_a_part(process: subprocess.Popen[str], path: Path) -> None:
     """Wait until something was finished."""
-    deadline = time.monotonic() + 120
-    while not finished(path):
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-def in_time(measured: Callable[[Path], float], folder: Path) -> None:
-    """Assert that something ends in time; what was slow on a busy machine is measured once more, from its start."""
-    assert soon(measured(folder / "a.zarr"), LIMIT) or soon(measured(folder / "b.zarr"), LIMIT)
+    until(lambda: process.poll() is not None or finished(path))
+    assert process.poll() is None
 
 
 def kept(path: Path) -> str:

@@ -21,10 +21,11 @@ import pytest
 import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
+from no_clock import calls
 from numpy.typing import NDArray
 from program import Run
 from sweep_made import VARY, bits, breaking_off, finished, planned, read, small_tasks, start, sweep_args, tiny, written
-from sweep_stopped import CODES, LONG, in_time, kept, stopped, wait_for_a_part
+from sweep_stopped import CODES, LONG, kept, stopped, wait_for_a_part
 
 from btflow import InputError, analysis, load, sweep
 from btflow.options import Fidelity
@@ -103,9 +104,8 @@ def test_checked_points_are_spread_over_every_dimension(data: st.DataObject) -> 
 @pytest.mark.parametrize("number", [7, CANDIDATES // 2])
 def test_points_of_a_huge_grid_are_spread_at_once(number: int) -> None:
     shape = (1000, 50, 200)
-    begun = time.process_time()
-    found = np.array(checked_points(grid_of(shape), number))
-    assert time.process_time() - begun < 5.0
+    with calls(100_000):  # of ten million points
+        found = np.array(checked_points(grid_of(shape), number))
     assert len(np.unique(found)) == number
     for index, length in zip(np.unravel_index(found, shape), shape, strict=True):
         halves = (index < length // 2).sum()
@@ -398,21 +398,17 @@ def test_the_table_has_a_row_for_each_swarm_of_either_fidelity(run: Run, whole: 
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_swarms_that_run_in_full_within_two_seconds(tmp_path: Path) -> None:
+def test_ctrl_c_ends_swarms_that_run_in_full(tmp_path: Path) -> None:
     """The checked points come first, each a second long."""
-
-    def measured(path: Path) -> float:
-        process = start("sweep", "rao2010", *LONG, "--fidelity", "flow", "--check", "2", "--out", str(path))
-        wait_for_a_part(process, path)
-        took, err = stopped(process, signal.SIGINT)
-        code, word = CODES[signal.SIGINT]
-        assert (process.returncode, err) == (code, f"btflow: {word}: {kept(path)}")
-        there = read(path)
-        assert (there.full_status == 1).any()
-        assert (there.status == 0).any()
-        return took
-
-    in_time(measured, tmp_path)
+    path = tmp_path / "a.zarr"
+    process = start("sweep", "rao2010", *LONG, "--fidelity", "flow", "--check", "2", "--out", str(path))
+    wait_for_a_part(process, path)
+    err = stopped(process, signal.SIGINT)
+    code, word = CODES[signal.SIGINT]
+    assert (process.returncode, err) == (code, f"btflow: {word}: {kept(path)}")
+    there = read(path)
+    assert (there.full_status == 1).any()
+    assert (there.status == 0).any()
 
 
 def test_a_check_without_values_is_said_to_have_none(run: Run) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import socket
 import threading
-import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import zarr
+from no_clock import calls
 from program import Run
 from sweep_made import TINY, bits, read, sweep_args, tiny
 
@@ -211,9 +211,8 @@ def test_what_failed_can_be_run_again(run: Run, monkeypatch: pytest.MonkeyPatch)
 def test_a_grid_of_a_billion_points_is_refused_at_once(run: Run) -> None:
     axes = ("rtt=lin(0ms,1s,1000)", "loss=lin(0%,5%,1000)", "upload_limit=lin(10kB/s,100kB/s,1000)")
     run(*sweep_args(Path("a.zarr"), vary=("rtt=lin(0ms,1s,2000)", "loss=lin(0%,5%,1000)")))  # imports what it needs
-    begun = time.thread_time()  # other programs must not matter
-    code, _, err = run(*sweep_args(Path("a.zarr"), vary=axes))
-    assert time.thread_time() - begun < 1.0
+    with calls(10**6):
+        code, _, err = run(*sweep_args(Path("a.zarr"), vary=axes))
     assert code == 2
     assert "1,000,000,000 swarms': is more than 1,000,000; allowed: --yes" in err
 
@@ -234,9 +233,7 @@ def test_a_sweep_of_another_kind_is_refused(run: Run) -> None:
 
 def test_a_scheduler_that_is_not_there(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("btflow.sweeps.dask.CONNECT", 0.5)
-    begun = time.perf_counter()
     code, _, err = run(*sweep_args(Path("a.zarr"), "--dask", "tcp://127.0.0.1:1"))
-    assert time.perf_counter() - begun < 10.0
     assert code == 2
     assert "--dask = 'tcp://127.0.0.1:1': cannot be reached" in err
     assert not Path("a.zarr").exists()
@@ -279,10 +276,8 @@ def serving(answer: bytes) -> Iterator[str]:
 )
 def test_an_address_that_is_no_schedulers(run: Run, monkeypatch: pytest.MonkeyPatch, answer: bytes, text: str) -> None:
     monkeypatch.setattr("btflow.sweeps.dask.CONNECT", 0.5)
-    begun = time.perf_counter()
     with serving(answer) as address:
         code, _, err = run(*sweep_args(Path("a.zarr"), "--dask", address))
-    assert time.perf_counter() - begun < 10.0
     assert code == 2
     assert err.startswith("btflow: error: --dask = 'tcp://127.0.0.1:")
     assert text in err

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import wait
 from contextlib import ExitStack
@@ -14,6 +13,7 @@ from typing import Any, NoReturn, cast
 
 import pytest
 from dask_made import local, worker
+from no_clock import until
 from sweep_made import UNITS, bits, planned, read, small_tasks
 
 from btflow import InputError
@@ -24,6 +24,7 @@ from btflow.sweeps.plan import versions
 from btflow.sweeps.results import Part
 from btflow.sweeps.running import Running
 from btflow.sweeps.store import Store
+from validation.served import PATIENCE
 
 CommClosedError: type[OSError] = pytest.importorskip("distributed.comm").CommClosedError
 
@@ -91,14 +92,13 @@ def test_a_task_that_begins_when_its_sweep_was_left_keeps_no_worker() -> None:
     with local(1, processes=False) as client:
         made = planned()
         pool = Cluster(made.job, client)
-        while not pool.workers():
-            time.sleep(0.05)
+        until(pool.workers)
         out = pool.submit(made.task(0, 1))
         pool.close()
         dask._job.cache_clear()  # as where no task of it has been yet
         late = client.submit(dask.run_there, pool._job.name, made.task(1, 1), versions(), 0)
-        assert late.result(timeout=10) is None
-        wait([out], timeout=10)
+        assert late.result(timeout=PATIENCE) is None
+        wait([out], timeout=PATIENCE)
 
 
 @pytest.fixture
@@ -139,7 +139,7 @@ def test_workers_that_join_later_take_part_unless_their_versions_differ(
         keep(self, part)
         kept += 1
         if kept == 2:
-            scheduler.wait_for_workers(3, timeout=60)
+            scheduler.wait_for_workers(3, timeout=PATIENCE)
         if kept == 6:
             there["first"].kill()
 
@@ -162,7 +162,7 @@ def test_tasks_of_workers_that_are_gone_are_taken_back(scheduler: Any, monkeypat
     monkeypatch.setattr(dask, "ASK_PERIOD", 0.0)
     made = planned()
     with worker(scheduler.scheduler.address) as only:
-        scheduler.wait_for_workers(1, timeout=60)
+        scheduler.wait_for_workers(1, timeout=PATIENCE)
         pool = Cluster(made.job, scheduler)
         assert pool.workers() == 1
         skewed = made.task(0, 1)
@@ -174,10 +174,7 @@ def test_tasks_of_workers_that_are_gone_are_taken_back(scheduler: Any, monkeypat
         pool._workers.threads = dict.fromkeys(pool._workers._refused, 1)
         only.kill()
         future = pool.submit(replace(made.task(0, 1)))
-        deadline = time.monotonic() + 30
-        while not future.done():
-            assert pool.workers() == 0 or time.monotonic() < deadline
-            time.sleep(0.05)
+        until(lambda: pool.workers() == 0 and future.done())
         with pytest.raises(NotRunError):
             pool.result(future)
         pool.close()
@@ -185,7 +182,7 @@ def test_tasks_of_workers_that_are_gone_are_taken_back(scheduler: Any, monkeypat
 
 def test_a_workers_address_is_no_schedulers(scheduler: Any) -> None:
     with worker(scheduler.scheduler.address):
-        scheduler.wait_for_workers(1, timeout=60)
+        scheduler.wait_for_workers(1, timeout=PATIENCE)
         (address,) = scheduler.ncores()
         with pytest.raises(InputError, match="is the address of a Worker"):
             connect(address)

@@ -10,6 +10,7 @@ from dask_made import local
 from sweep_made import planned
 
 from btflow.sweeps.executor import Processes
+from validation.served import PATIENCE
 
 
 def seen(dask_worker: Any) -> tuple[bool, ...]:
@@ -43,7 +44,7 @@ def test_pebble_starts_processes_as_its_context_has_them() -> None:
     made = planned()
     pool = Processes(made.job, 1)
     try:
-        assert pool.submit(made.task(0, 1)).result(timeout=60).status.tolist() == [1]
+        assert pool.submit(made.task(0, 1)).result(timeout=PATIENCE).status.tolist() == [1]
         (process,) = pool._processes
         assert process.is_alive()
     finally:

@@ -26,6 +26,7 @@ from btflow.sweeps.results import Part
 from btflow.sweeps.running import Backlog, Running
 from btflow.sweeps.store import Store
 from btflow.sweeps.swarm_figures import Peers, Statistics
+from validation.served import PATIENCE
 
 Vary = dict[str | tuple[str, ...], object]
 
@@ -123,8 +124,8 @@ def test_what_a_process_raises_arrives() -> None:
     pool = Processes(made.job, 1)
     try:
         with pytest.raises(ZeroDivisionError):
-            pool.submit(replace(made.task(0, 1), replicas=0)).result(timeout=60)
-        assert pool.submit(made.task(0, 1)).result(timeout=60).status.tolist() == [1]
+            pool.submit(replace(made.task(0, 1), replicas=0)).result(timeout=PATIENCE)
+        assert pool.submit(made.task(0, 1)).result(timeout=PATIENCE).status.tolist() == [1]
     finally:
         pool.close()
 

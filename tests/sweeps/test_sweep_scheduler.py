@@ -15,11 +15,13 @@ from typing import Any
 
 import pytest
 from dask_made import started, worker
+from no_clock import until
 from sweep_made import bits, planned, read, run, start, tiny
-from sweep_stopped import LONG, besides_progress, in_time, kept, stopped, wait_for_a_part
+from sweep_stopped import LONG, besides_progress, kept, stopped, wait_for_a_part
 
 from btflow.sweeps import api
 from btflow.sweeps.running import Running
+from validation.served import PATIENCE
 
 distributed = pytest.importorskip("distributed")
 
@@ -29,36 +31,29 @@ def cluster(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     """Return a scheduler with a worker that has joined it, and its address."""
     file = folder / "scheduler.json"
     with started("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file)) as scheduler:
-        deadline = time.monotonic() + 60
-        while not file.exists() or not file.read_text():
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        until(lambda: file.exists() and file.read_text())
         address = json.loads(file.read_text())["address"]
         with worker(address):
             with distributed.Client(address, set_as_default=False) as client:
-                client.wait_for_workers(1, timeout=60)
+                client.wait_for_workers(1, timeout=PATIENCE)
             yield scheduler, address
     file.unlink()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("answers", [True, False])
-def test_ctrl_c_ends_a_sweep_on_a_cluster_within_two_seconds(answers: bool, tmp_path: Path) -> None:
+def test_ctrl_c_ends_a_sweep_on_a_cluster(answers: bool, tmp_path: Path) -> None:
     """Also if the scheduler does not answer: it is stopped, and the sweep has asked it which workers there are."""
-
-    def measured(path: Path) -> float:
-        with cluster(tmp_path) as (scheduler, address):
-            process = start("sweep", "rao2010", *LONG, "--out", str(path), "--dask", address)
-            wait_for_a_part(process, path)
-            if not answers:
-                os.kill(scheduler.pid, signal.SIGSTOP)
-                time.sleep(2.5)
-            took, err = stopped(process, signal.SIGINT)
-        assert (process.returncode, err) == (130, f"btflow: interrupted: {kept(path)}")
-        assert 1 <= int((read(path).status == 1).sum()) < 400
-        return took
-
-    in_time(measured, tmp_path)
+    path = tmp_path / "a.zarr"
+    with cluster(tmp_path) as (scheduler, address):
+        process = start("sweep", "rao2010", *LONG, "--out", str(path), "--dask", address)
+        wait_for_a_part(process, path)
+        if not answers:
+            os.kill(scheduler.pid, signal.SIGSTOP)
+            time.sleep(2.5)
+        err = stopped(process, signal.SIGINT)
+    assert (process.returncode, err) == (130, f"btflow: interrupted: {kept(path)}")
+    assert 1 <= int((read(path).status == 1).sum()) < 400
 
 
 @pytest.mark.slow
@@ -71,7 +66,7 @@ def test_the_scheduler_goes_away_and_the_sweep_goes_on_here(tmp_path: Path) -> N
         process = start(*args, "--dask", address)
         wait_for_a_part(process, path)
         scheduler.kill()
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=PATIENCE)
     said = f"btflow: {kept(path)}btflow: error: the scheduler at {address} is gone\n"
     assert (process.returncode, besides_progress(err)) == (1, said)
     done = int((read(path).status == 1).sum())
@@ -110,5 +105,5 @@ asyncio.run(send())
 
 @pytest.mark.slow
 def test_dask_says_nothing_of_its_own_when_the_scheduler_goes_while_it_sends() -> None:
-    done = subprocess.run([sys.executable, "-c", LOST_WHILE_SENDING], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", LOST_WHILE_SENDING], capture_output=True, text=True, timeout=PATIENCE)
     assert (done.returncode, done.stderr) == (0, "")

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM end a sweep within two seconds wherever they come, in one line, with what is finished kept."""
+"""Ctrl-C and SIGTERM end a sweep wherever they come, in one line, with what is finished kept."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from typing import NoReturn
 
 import numpy as np
 import pytest
-from busy import soon
 from sweep_made import planned, read, start, sweep_args, tiny
-from sweep_stopped import CODES, LONG, besides_progress, in_time, kept, stopped, wait_for_a_part
+from sweep_stopped import CODES, LONG, besides_progress, kept, stopped, wait_for_a_part
 
 from btflow import sweep
 from btflow.sweeps import api, precheck
@@ -27,6 +26,7 @@ from btflow.sweeps.results import Part
 from btflow.sweeps.running import Running
 from btflow.sweeps.store import Store
 from btflow.termination import in_thread
+from validation.served import PATIENCE
 
 
 @pytest.mark.slow
@@ -34,23 +34,17 @@ from btflow.termination import in_thread
     ("backend", "number"),
     [("threads", signal.SIGINT), ("threads", signal.SIGTERM), ("processes", signal.SIGINT)],
 )
-def test_a_signal_ends_a_sweep_within_two_seconds_and_keeps_what_is_finished(
-    backend: str, number: signal.Signals, tmp_path: Path
-) -> None:
-    code, word = CODES[number]
-
-    def measured(path: Path) -> float:
-        process = start("sweep", "rao2010", *LONG, "--jobs", "2", "--backend", backend, "--out", str(path))
-        wait_for_a_part(process, path)
-        time.sleep(0.3)
-        took, err = stopped(process, number)
-        assert (process.returncode, err) == (code, f"btflow: {word}: {kept(path)}")
-        found = read(path)
-        assert 1 <= int((found.status == 1).sum()) < 400
-        assert np.isfinite(found.completion_mean.values[found.status.values == 1]).all()
-        return took
-
-    in_time(measured, tmp_path)
+def test_a_signal_ends_a_sweep_and_keeps_what_is_finished(backend: str, number: signal.Signals, tmp_path: Path) -> None:
+    """How soon is measured by `btflow bench`."""
+    (code, word), path = CODES[number], tmp_path / "a.zarr"
+    process = start("sweep", "rao2010", *LONG, "--jobs", "2", "--backend", backend, "--out", str(path))
+    wait_for_a_part(process, path)
+    time.sleep(0.3)  # into the next swarms
+    err = stopped(process, number)
+    assert (process.returncode, err) == (code, f"btflow: {word}: {kept(path)}")
+    found = read(path)
+    assert 1 <= int((found.status == 1).sum()) < 400
+    assert np.isfinite(found.completion_mean.values[found.status.values == 1]).all()
 
 
 @pytest.mark.slow
@@ -63,7 +57,7 @@ def test_ctrl_c_while_processes_start(delay: float, tmp_path: Path) -> None:
         assert process.poll() is None
         time.sleep(0.01)
     time.sleep(delay)
-    _, err = stopped(process, signal.SIGINT)
+    err = stopped(process, signal.SIGINT)
     said = f": {kept(path)}" if path.exists() else "\n"  # it may come when nothing is in the store yet
     assert path.exists() or not delay
     assert (process.returncode, err) == (130, f"btflow: interrupted{said}")
@@ -72,7 +66,7 @@ def test_ctrl_c_while_processes_start(delay: float, tmp_path: Path) -> None:
 def how_ends(program: str, path: Path) -> tuple[int, str]:
     """Run a sweep by a program that changes what it needs; return its exit code and what it printed."""
     run = [sys.executable, "-c", program, *sweep_args(path)]
-    ended = subprocess.run(run, capture_output=True, text=True, timeout=120)
+    ended = subprocess.run(run, capture_output=True, text=True, timeout=PATIENCE)
     return ended.returncode, besides_progress(ended.stderr)
 
 
@@ -121,36 +115,27 @@ main()
 @pytest.mark.parametrize("number", CODES)
 def test_a_signal_while_the_kernels_compile(number: signal.Signals, tmp_path: Path) -> None:
     """They are those of access links, whose compilation is said, too."""
-    code, word = CODES[number]
-
-    def measured(path: Path) -> float:
-        kernels = {**os.environ, "NUMBA_CACHE_DIR": str(path.with_suffix(".kernels"))}
-        process = start("sweep", "flashcrowd", *sweep_args(path)[2:], environment=kernels)
-        assert process.stderr is not None
-        assert "compiling the kernels of swarms on access links, once: 0 of " in process.stderr.readline()
-        time.sleep(0.5)
-        took, err = stopped(process, number)
-        assert (process.returncode, err) == (code, f"btflow: {word}: {kept(path)}")
-        assert (read(path).status == 0).all()
-        return took
-
-    in_time(measured, tmp_path)
+    (code, word), path = CODES[number], tmp_path / "a.zarr"
+    kernels = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kernels")}
+    process = start("sweep", "flashcrowd", *sweep_args(path)[2:], environment=kernels)
+    assert process.stderr is not None
+    assert "compiling the kernels of swarms on access links, once: 0 of " in process.stderr.readline()
+    time.sleep(0.5)
+    err = stopped(process, number)
+    assert (process.returncode, err) == (code, f"btflow: {word}: {kept(path)}")
+    assert (read(path).status == 0).all()
 
 
 def test_nothing_is_said_of_a_store_that_was_not_made(tmp_path: Path) -> None:
     """It is stopped while it waits for a scheduler that does not answer."""
-
-    def measured(path: Path) -> float:
-        with socket.create_server(("127.0.0.1", 0)) as server:
-            address = "tcp://{}:{}".format(*server.getsockname())
-            process = start(*sweep_args(path, "--dask", address))
-            server.accept()
-            took, err = stopped(process, signal.SIGTERM)
-        assert (process.returncode, err) == (143, "btflow: terminated\n")
-        assert not path.exists()
-        return took
-
-    in_time(measured, tmp_path)
+    path = tmp_path / "a.zarr"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = "tcp://{}:{}".format(*server.getsockname())
+        process = start(*sweep_args(path, "--dask", address))
+        server.accept()
+        err = stopped(process, signal.SIGTERM)
+    assert (process.returncode, err) == (143, "btflow: terminated\n")
+    assert not path.exists()
 
 
 def test_sigterm_ends_a_sweep_of_python_as_sys_exit_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,11 +184,9 @@ def test_many_processes_that_do_not_listen_are_ended_together() -> None:
     assert len(started) == 4
     for process in started:
         os.kill(process.pid or 0, signal.SIGSTOP)
-    begun = time.monotonic()
     pool.close()
-    assert soon(time.monotonic() - begun, 2.0)  # all have half a second; pebble would give each three
     for process in started:
-        process.join(30.0)  # by nothing but SIGKILL
+        process.join(PATIENCE)  # by nothing but SIGKILL
         assert not process.is_alive()
 
 

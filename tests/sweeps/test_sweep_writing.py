@@ -23,6 +23,7 @@ from btflow.sweeps.plan import Plan
 from btflow.sweeps.running import Running
 from btflow.sweeps.runs import run
 from btflow.sweeps.store import LOCK, opened
+from validation.served import PATIENCE
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +115,7 @@ def test_another_process_that_writes_is_found(sweep: Plan, tmp_path: Path, new: 
     other = fork.Process(target=_hold, args=(path, sweep, ready), daemon=True)
     other.start()
     try:
-        assert ready.wait(30)
+        assert ready.wait(PATIENCE)
         with pytest.raises(InputError, match="is being written by another process"):
             api.execute(sweep, path, Running(jobs=1), resume=True)
     finally:
@@ -142,7 +143,7 @@ def test_of_processes_that_begin_at_once_one_runs_and_the_others_are_told(sweep:
         processes = [fork.Process(target=_make, args=(path, sweep, barrier, said)) for _ in range(3)]
         for process in processes:
             process.start()
-        outcomes = [said.get(timeout=60) for _ in processes]
+        outcomes = [said.get(timeout=PATIENCE) for _ in processes]
         for process in processes:
             process.join()
         told = [text for text in outcomes if isinstance(text, str)]

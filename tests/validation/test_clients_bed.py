@@ -27,6 +27,7 @@ from validation.clients.network import PREFIX, Bed, Link
 from validation.clients.predictions import Prediction
 from validation.clients.tables import Row
 from validation.markdown import DETAILS
+from validation.served import PATIENCE
 
 CELLS = cells.load()
 ROOT = Path(__file__).parents[2]
@@ -411,24 +412,21 @@ while True:
 SEND = """
 import socket, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-s.settimeout(5)
-took = []
-for _ in range(3):
-    t = time.monotonic()
-    s.sendto(bytes(1472), ("198.18.2.2", 9000))
-    s.recv(10)
-    took.append(time.monotonic() - t)
-t = time.monotonic()
-for _ in range(30):
-    s.sendto(bytes(1472), ("198.18.2.2", 9000))
-n = 0
-try:
-    while True:
-        s.settimeout(0.5)
-        s.recv(10)
-        n, last = n + 1, time.monotonic() - t
-except TimeoutError:
-    print(min(took), n, last, flush=True)
+for _ in range(5):  # where other programs hold it up, another round is as it should be
+    n, times = 0, []
+    for many in (1, 30):
+        t = time.monotonic()
+        for _ in range(many):
+            s.sendto(bytes(1472), ("198.18.2.2", 9000))
+        try:
+            while True:
+                s.settimeout(0.5)
+                s.recv(10)
+                n, last = n + 1, time.monotonic() - t
+        except TimeoutError:
+            times.append(last)
+    print(times[0], n - 1, times[1], end=",")
+print(flush=True)
 """
 
 
@@ -451,7 +449,7 @@ def test_nothing_is_left_of_a_bed_that_is_interrupted(number: signal.Signals) ->
     bed = Bed(7)
     assert len(bed.namespaces()) == 3
     process.send_signal(number)
-    process.wait(timeout=20)
+    process.wait(timeout=PATIENCE)
     if number == signal.SIGKILL:  # nobody could clean up: the next who comes does
         with Bed(6).locked():
             pass
@@ -466,13 +464,14 @@ def test_nothing_is_left_of_a_bed_that_is_interrupted(number: signal.Signals) ->
 def test_links_have_their_rate_buffer_and_delay() -> None:
     process = held(f"""Child("the echo", bed.namespace(links[1]), [sys.executable, "-c", {ECHO!r}], log).line()
     print(Child("the sender", bed.namespace(links[0]), [sys.executable, "-c", {SEND!r}], log).line(), flush=True)""")
-    said, errors = process.communicate(timeout=30)
+    said, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, errors
-    least, echoes, last = (float(word) for word in said.split())
+    rounds = [tuple(float(word) for word in one.split()) for one in said.strip().rstrip(",").split(",")]
     alone = 0.1 + 1500 / 375e3 + 1500 / 1.5e6
-    assert alone <= least < alone + 0.01
-    assert echoes in (14, 15)  # 13 packets of 1500 B wait in 20 000 B, one or two are let go at once
-    assert last == pytest.approx(alone + (echoes - 1) * 1500 / 375e3, abs=0.01)
+    assert min(least for least, _, _ in rounds) == pytest.approx(alone + 0.005, abs=0.005)
+    found = [(echoes, last - alone - (echoes - 1) * 1500 / 375e3) for _, echoes, last in rounds]
+    # 13 packets of 1500 B wait in 20 000 B, one or two are let go at once
+    assert any(echoes in (14, 15) and abs(off) < 0.01 for echoes, off in found), found
 
 
 def test_a_link_has_an_address_of_its_own() -> None:

@@ -7,7 +7,7 @@ from functools import partial
 
 from btflow.options import FIDELITIES, Fidelity
 
-from . import growth, linked, many, scale, single, start
+from . import growth, linked, many, scale, single, start, waits
 from .machine import machine
 from .measure import SMALL, measure, report
 from .table import Section, as_text, goals_section
@@ -60,6 +60,7 @@ def steps(*, cold: bool, large: bool, fidelities: Sequence[Fidelity] = FIDELITIE
         yield partial(scale.large_swarms, large, fidelity)
         yield partial(linked.swarms, fidelity)
     yield lambda: many.machinery(large)
+    yield waits.waits
     yield growth.with_file_size
     yield growth.with_pieces
     if "flow" in fidelities:
