@@ -16,7 +16,7 @@ import typer
 from btflow.cli import line
 from btflow.cli.common import SHARE, Overwrite, bar
 from btflow.errors import InputError
-from btflow.files import figure_path
+from btflow.files import GZIP, figure_path, open_file
 from btflow.units.formatting import counted
 
 if TYPE_CHECKING:
@@ -166,13 +166,11 @@ def _of_a_line(given: list[str], options: dict[str, str | None]) -> bool:
 def _check_text(file: str, allowed: str) -> None:
     """Raise an InputError for a file that is neither of a line nor the text of a CSV file."""
     try:
-        with open(file, "rb") as stream:
+        with open_file(file) as stream:
             head = stream.read(2**12)
-    except (OSError, ValueError) as error:
-        raise InputError(
-            "FILE", file, f"cannot be read: {getattr(error, 'strerror', None) or error}", allowed
-        ) from None
-    if head.startswith(b"\x1f\x8b"):  # packed
+    except OSError as error:
+        raise InputError("FILE", file, f"cannot be read: {error.strerror}", allowed) from None
+    if head.startswith(GZIP):
         return
     if not head.strip():
         raise InputError("FILE", file, "is empty", allowed)

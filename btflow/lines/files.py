@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import IO, Literal
 
 from btflow.errors import InputError
+from btflow.files import GZIP, open_file
 from btflow.lines import capture, flent, iperf3, ping
 from btflow.lines.traces import FIELD, Trace, unusable
 from btflow.paths.lines import path_name
@@ -17,7 +19,7 @@ from btflow.paths.lines import path_name
 Format = Literal["flent", "ping", "iperf3", "capture"]
 FORMATS: tuple[Format, ...] = ("flent", "ping", "iperf3", "capture")
 
-LARGEST = 2**26
+LARGEST = 2**24
 """Bytes of a file that is read whole, unpacked; captures are read packet by packet."""
 
 READABLE = "a flent file, a ping log, what iperf3 --json prints, or a pcap of an upload"
@@ -31,7 +33,7 @@ def format_of(path: str | PathLike[str]) -> Format | None:
     try:
         with _opened(Path(path_name(FIELD, path))) as stream:
             head = stream.read(_HEAD)
-    except (OSError, EOFError, ValueError, zlib.error):
+    except (OSError, EOFError, zlib.error):
         return None
     return _format(head)
 
@@ -50,25 +52,23 @@ def read(path: str | PathLike[str], form: str | None = None) -> Trace:
     if form is not None and form not in FORMATS:
         raise InputError("format", form, "is unknown", ", ".join(FORMATS))
     try:
-        if file.is_dir():
-            raise unusable(file.name or str(file), "is a folder", READABLE)
         with _opened(file) as stream:
             head = stream.read(_HEAD)
             stream.seek(0)
             return _read(file.name, form or _format(head), head, stream)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise unusable(file.name, f"is no whole gzip file: {error}", READABLE) from None
-    except (OSError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(FIELD, str(path), f"cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    except OSError as error:
+        raise InputError(FIELD, str(path), f"cannot be read: {error.strerror or error}", READABLE) from None
 
 
-def _opened(file: Path) -> IO[bytes]:
-    """Return a file's content as a stream, unpacked."""
-    with file.open("rb") as stream:
-        packed = stream.read(2) == b"\x1f\x8b"
-    return gzip.open(file) if packed else file.open("rb")  # type: ignore[return-value]
+@contextmanager
+def _opened(file: Path) -> Iterator[IO[bytes]]:
+    """Give a file's content as a stream, unpacked."""
+    with open_file(file) as stream:
+        packed = stream.read(len(GZIP)) == GZIP
+        stream.seek(0)
+        yield gzip.GzipFile(fileobj=stream) if packed else stream  # type: ignore[misc]  # it reads bytes, too
 
 
 def _format(head: bytes) -> Format | None:
