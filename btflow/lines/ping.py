@@ -9,21 +9,32 @@ import numpy as np
 from btflow.lines.traces import Delays, Floats, Trace, unusable
 
 _STAMP = re.compile(r"^\[(\d{1,12}\.\d{1,9})\]\s")
-_REPLY = re.compile(
-    r"(?P<bytes>\d{1,9}) bytes from .*?seq[=: ](?P<seq>\d{1,9}).*?time[=<](?P<time>[\d.]{1,20}) ?(?P<unit>\S+)"
-)
+_REPLY = [
+    re.compile(part)
+    for part in (r"(\d{1,9}) bytes from ", r"seq[=: ](\d{1,9})", r"time[=<](?P<time>[\d.]{1,20}) ?(?P<unit>\S+)")
+]
+"""Parts of a line in their order. One expression for all would take the cube of a line's length to find none."""
 _WINDOWS = re.compile(r"[:=] ?bytes[=: ](?P<bytes>\d{1,9}) time[=<](?P<time>[\d.]{1,20}) ?(?P<unit>[a-zµ]+)")
 _WINDOWS_LOST = re.compile(r"^(Request timed out|.*[Uu]nreachable)")
-_TOTAL = re.compile(r"(\d{1,9}) packets transmitted, (?:\d{1,9}) (?:packets )?received.*time (\d{1,12}) ?ms")
+_TOTAL = re.compile(r"^(\d{1,9}) packets transmitted, \d{1,9} (?:packets )?received.*time (\d{1,12}) ?ms", re.MULTILINE)
 _UNITS = {"us": 1e-6, "usec": 1e-6, "µs": 1e-6, "ms": 1e-3, "msec": 1e-3, "s": 1.0, "sec": 1.0}
 _HEADERS = 28
 """Of IP and ICMP [B]; a reply's bytes are ICMP's, with 8 of the header."""
 
-LIKE = re.compile(r"bytes from .*seq|[:=] ?bytes[=: ]\d+ time[=<]|^PING ", re.MULTILINE)
+LIKE = re.compile(r"bytes from .{1,300}seq|[:=] ?bytes[=: ]\d+ time[=<]|^PING ", re.MULTILINE)
 """What a ping log has and other files do not."""
 
 LONGEST = 600.0
 """Round-trip time [s] above which there is none: a wrong unit."""
+
+LONGEST_LINE = 1000
+"""Characters of a line: ping's have some 80."""
+
+MOST_PINGS = 1_000_000
+"""Pings of a log, by their numbers: at one a second, twelve days."""
+
+LARGEST = 65_535
+"""Bytes of a reply: of an IP packet."""
 
 
 def read(name: str, text: str) -> Trace:
@@ -37,23 +48,30 @@ def read(name: str, text: str) -> Trace:
     found: dict[int, tuple[float | None, float]] = {}
     sizes, steps, twice, stamped = [], [], 0, True
     for number, line in enumerate(text.splitlines(), 1):
-        reply = _REPLY.search(line) or _WINDOWS.search(line)
+        if len(line) > LONGEST_LINE:
+            raise unusable(name, f"line {number} has {len(line):,} characters", f"at most {LONGEST_LINE:,}, as of ping")
+        reply = _reply(line)
         if reply is None:
             if _WINDOWS_LOST.match(line):
                 found[len(found) + 1] = (None, np.nan)
             continue
-        seq = int(reply["seq"]) if "seq" in reply.groupdict() else len(found) + 1
+        size, seq = reply[0], len(found) + 1 if reply[1] is None else reply[1]
         if seq in found:
             twice += 1
             continue
-        rtt, step = _time(name, number, reply["time"], reply["unit"])
+        if size > LARGEST:
+            raise unusable(name, f"line {number} has a ping of {size} B", f"at most {LARGEST} B")
+        rtt, step = _time(name, number, reply[2]["time"], reply[2]["unit"])
         stamp = _STAMP.match(line)
         stamped &= stamp is not None
         found[seq] = (float(stamp[1]) if stamp else None, rtt)
-        sizes.append(int(reply["bytes"]))
+        sizes.append(size)
         steps.append(step)
     if not sizes:
         raise unusable(name, "has no reply in it", "a log of ping in which at least one came back")
+    if max(found) - min(found) >= MOST_PINGS:
+        reason = f"has pings of the numbers {min(found)} to {max(found)}"
+        raise unusable(name, reason, f"at most {MOST_PINGS:,} pings: measure for a minute or two")
     notes = [f"{twice} replies came a second time: left out"] if twice else []
     stamped = stamped and len(sizes) == sum(rtt == rtt for _, rtt in found.values())
     sent, rtts, missing, begun = _placed(found, stamped, _period(text))
@@ -62,6 +80,18 @@ def read(name: str, text: str) -> Trace:
     windows = "bytes from" not in text
     size = float(np.median(sizes)) + (_HEADERS if windows else _HEADERS - 8)
     return Trace(name, "ping log", begun, (Delays("pings", sent, rtts, size, missing, min(steps)),), (), tuple(notes))
+
+
+def _reply(line: str) -> tuple[int, int | None, re.Match[str]] | None:
+    """Return the bytes and the number of a reply, which Windows does not give, and the match that has its time."""
+    windows, found, at = _WINDOWS.search(line), [], 0
+    for part in _REPLY:
+        match = part.search(line, at)
+        if match is None:
+            return None if windows is None else (int(windows["bytes"]), None, windows)
+        found.append(match)
+        at = match.end()
+    return int(found[0][1]), int(found[1][1]), found[2]
 
 
 def _time(name: str, line: int, text: str, unit: str) -> tuple[float, float]:
@@ -91,7 +121,7 @@ def _placed(
     """Return when pings were sent, their round-trip times, when lost ones were sent, and the time of day of time 0."""
     numbers = np.array(sorted(found), float)
     rtt = np.array([found[int(n)][1] for n in numbers])
-    every = np.arange(numbers[0], numbers[-1] + 1) if numbers[-1] - numbers[0] < 1e7 else numbers
+    every = np.arange(numbers[0], numbers[-1] + 1)
     missing = np.concatenate([numbers[np.isnan(rtt)], np.setdiff1d(every, numbers)])
     came = ~np.isnan(rtt)
     begun: float | None = None

@@ -77,7 +77,7 @@ def _column(
     """Return the column of a quantity, None if there is none and none is asked for."""
     if unit is not None and unit not in units:
         raise InputError(f"{what}_unit", unit, "is unknown", ", ".join(units))
-    pattern = re.compile(rf"{what}[\W_]*({'|'.join(units)})?\W*", re.IGNORECASE)
+    pattern = re.compile(rf"{what}[\W_]*+({'|'.join(units)})?\W*", re.IGNORECASE)
     found = [i for i, title in enumerate(header) if (title == wanted if wanted else pattern.fullmatch(title))]
     if not found and wanted is None:
         return None
