@@ -1,7 +1,6 @@
 """Reads the value given for a field of a model: whatever a file may have there, and always a text too."""
 
 import os
-import re
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
