@@ -207,5 +207,5 @@ def open_result(path: str | os.PathLike[str]) -> xarray.Dataset:
 
 
 def to_json(content: object) -> str:
-    """Return strict JSON: no NaN, no infinity."""
-    return json.dumps(content, indent=2, allow_nan=False)
+    """Return strict JSON: no NaN, no infinity; and of ASCII that a terminal shows."""
+    return json.dumps(content, indent=2, allow_nan=False).replace("\x7f", "\\u007f")

@@ -1,5 +1,6 @@
 """The command line: ``btflow COMMAND``, a function for each command."""
 
+import io
 import os
 import sys
 from typing import Annotated, NoReturn
@@ -38,6 +39,9 @@ _WHAT_IF = ' In Python it is scenario.compare(rtt="400 ms"), in btflow explore t
 
 def main() -> NoReturn:
     """Run the command line; every error is one message on stderr, bad input exits with 2."""
+    for stream in (sys.stdout, sys.stderr):  # an encoding may lack letters of ours, and of a file's name
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = app(prog_name="btflow", standalone_mode=False)
     except _UsageError as error:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from btflow.cli import line
-from btflow.cli.common import SHARE, Overwrite, bar
+from btflow.cli.common import SHARE, Overwrite, bar, say
 from btflow.errors import InputError
 from btflow.files import GZIP, figure_path, open_file
 from btflow.units.formatting import counted
@@ -109,7 +109,7 @@ def calibrate(
     of_line = {"format": form, "way": way, "rate": rate, "base_rtt": base_rtt, "buffer": buffer, "cc": cc}
     target = options.output_path("--out", out, ".toml")
     figure = figure_path("--plot", plot)
-    options.check_new(overwrite, out=out, plot=plot)
+    options.check_new(overwrite, *(measured_files or ()), iplane, iplane_loss, out=out, plot=plot)
     if _of_a_line(measured_files or [], of_line):
         if given or drop_unmeasured:
             option = f"--{(*given, 'drop_unmeasured')[0].replace('_', '-')}"
@@ -131,7 +131,7 @@ def calibrate(
 
         why = f"{file} is none of one's own line: {READABLE}" if file is not None else "--iplane is given"
         raise InputError("--out", None, f"is not given, which a path model needs; {why}", "a file ending in .toml")
-    if iplane is None and (checksum or iplane_loss or drop_unmeasured):
+    if iplane is None and (checksum is not None or iplane_loss is not None or drop_unmeasured):
         raise InputError(
             "FILE.csv", file, "is not iPlane's", "--checksum, --iplane-loss, --drop-unmeasured with --iplane"
         )
@@ -146,7 +146,7 @@ def calibrate(
     if figure is not None:
         _draw(model, measured, figure)
     found = {"model": str(target)} | describe(model, measured, fitted)
-    typer.echo(files.to_json(found | {"notes": notes}) if as_json else as_text(found, notes))
+    say(files.to_json(found | {"notes": notes}) if as_json else as_text(found, notes))
 
 
 def _of_a_line(given: list[str], options: dict[str, str | None]) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from btflow.errors import InputError
+from btflow.errors import InputError, visible
 from btflow.units.formatting import counted
 
 if TYPE_CHECKING:
@@ -74,10 +74,15 @@ def in_options(message: str) -> str:
     return message
 
 
+def say(text: str, *, err: bool = False) -> None:
+    """Print a text: names of files, and words in them, do not reach the terminal as commands to it."""
+    typer.echo(visible(text), err=err)
+
+
 def complain(*messages: str) -> int:
     """Print errors and return the exit code of bad input."""
     for message in messages:
-        typer.echo(f"btflow: error: {message}", err=True)
+        say(f"btflow: error: {message}", err=True)
     return 2
 
 

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-import typer
-
+from btflow.cli.common import say
 from btflow.columns import paragraph, table
 from btflow.errors import InputError
 
@@ -36,7 +35,7 @@ def calibrate(
         line = fit(
             *given,
             format=options["format"],
-            way=options["way"] or "up",  # type: ignore[arg-type]  # fit looks at it
+            way="up" if options["way"] is None else options["way"],  # type: ignore[arg-type]  # fit looks at it
             rate=options["rate"],
             rtt=options["base_rtt"],
             buffer=options["buffer"],
@@ -49,7 +48,7 @@ def calibrate(
         from btflow.plots import measured_over_simulated, save
 
         save(measured_over_simulated(compared), figure)
-    typer.echo(files.to_json(describe(line, compared, target)) if as_json else as_text(line, compared, target))
+    say(files.to_json(describe(line, compared, target)) if as_json else as_text(line, compared, target))
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from btflow.cli.common import (
     bar,
     check_motion,
     motion_writer,
+    say,
     write,
     write_link_plot,
 )
@@ -139,7 +140,7 @@ def link(
     result_file = options.output_path("--out", out, ".nc")
     figure_file = figure_path("--plot", plot)
     motion_file = options.output_path("--motion", motion, ".html")
-    options.check_new(overwrite, out=out, plot=plot, motion=motion)
+    options.check_new(overwrite, model, access, out=out, plot=plot, motion=motion)
     which = fidelity_of("--fidelity", fidelity)
     scenario = experiment(model, settings or (), given)
     if figure_file is not None and not scenario.queues:
@@ -155,6 +156,6 @@ def link(
     shown = not as_json and sys.stderr.isatty()
     with bar(SHARE, 1, shown=shown) as update:
         result = simulate_link(scenario, seed=number, fidelity=which, progress=update)
-    typer.echo(files.to_json(report.summary(result)) if as_json else report.as_text(result))
+    say(files.to_json(report.summary(result)) if as_json else report.as_text(result))
     played = motion_writer(scenario, shown=shown, seed=number, **part)
     write(result, ((files.write_netcdf, result_file), (write_link_plot, figure_file), (played, motion_file)))

@@ -18,6 +18,7 @@ from btflow.cli.common import (
     check_motion,
     motion_writer,
     progress,
+    say,
     write,
     write_plot,
 )
@@ -46,7 +47,7 @@ def run(
     result_file = options.output_path("--out", out, ".nc")
     figure_file = figure_path("--plot", plot)
     motion_file = options.output_path("--motion", motion, ".html")
-    options.check_new(overwrite, out=out, plot=plot, motion=motion)
+    options.check_new(overwrite, model, out=out, plot=plot, motion=motion)
     which = fidelity_of("--fidelity", fidelity)
     scenario = load(model, **options.parse_settings(settings or ()))
     check_motion(motion_file, scenario, fidelity=which)
@@ -58,6 +59,6 @@ def run(
     shown = not as_json and sys.stderr.isatty()
     with progress(count, shown=shown) as update:
         result = simulate(scenario, seed=number, replicas=count, fidelity=which, progress=update)
-    typer.echo(files.to_json(report.summary(result)) if as_json else report.as_text(result))
+    say(files.to_json(report.summary(result)) if as_json else report.as_text(result))
     played = motion_writer(scenario, shown=shown, seed=number, fidelity=which)
     write(result, ((files.write_netcdf, result_file), (write_plot, figure_file), (played, motion_file)))

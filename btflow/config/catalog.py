@@ -22,6 +22,17 @@ _OTHER = {
 }
 """Of the models of each folder: what those of the other one are, that folder, and what takes them."""
 
+_TABLE = {"swarms": "classes", "links": "flows"}
+"""The table that the models of each folder have and those of the other one have not."""
+
+_PARTS = {
+    "congestion": ({"law"}, "a congestion control", "btflow link --flow"),
+    "access": ({"uplink", "downlink"}, "an access link", "btflow link --access"),
+    "codecs": ({"frames_per_packet"}, "a speech codec", "btflow link --voip"),
+    "clients": ({"choker"}, "a client", "--set classes.*.client=... of a swarm"),
+}
+"""Parts of models, by their folders: fields that tell one, its noun, and what takes it."""
+
 if TYPE_CHECKING:
     from btflow.link.scenario import LinkScenario
 
@@ -130,11 +141,20 @@ def read(name_or_path: str | Path, kind: ModelKind[Model]) -> Document[Model]:
     """Return the content of a model of one kind; as ``document``."""
     _check_not_of_paths(str(name_or_path))
     what, other, use = _OTHER[kind.folder]
-    if str(name_or_path) in names(other):
-        raise InputError("model", str(name_or_path), f"is {what}, which {use} take", ", ".join(names(kind.folder)))
-    file, folder = find(str(name_or_path), kind.folder, Path(), "model")
+    known, name = ", ".join(names(kind.folder)), str(name_or_path)
+    if name in names(other):
+        raise InputError("model", name, f"is {what}, which {use} take", known)
+    for part, (_, noun, taker) in _PARTS.items():
+        if name in names(part):
+            raise InputError("model", name, f"is {noun}, which {taker} takes", known)
+    file, folder = find(name, kind.folder, Path(), "model")
     tree = read_toml(file)
-    _check_not_of_paths(str(name_or_path), tree)
+    _check_not_of_paths(name, tree)
+    if _TABLE[other] in tree and _TABLE[kind.folder] not in tree:
+        raise InputError("model", name, f"is {what}, which {use} take", known)
+    for part, (fields, noun, taker) in _PARTS.items():
+        if not {"flows", "classes"} & tree.keys() and (fields & tree.keys() or tree.get("base") in names(part)):
+            raise InputError("model", name, f"is {noun}, which {taker} takes", known)
     return parse_as(kind, tree, folder)
 
 

@@ -117,8 +117,8 @@ def _key(key: str) -> str:
 
 
 def _text(value: str) -> str:
-    """Return a text in quotes: JSON's are TOML's but for the one character that TOML wants escaped besides."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    """Return a text in quotes: JSON's are TOML's but for a character that is not shown, for which its escape stands."""
+    return json.dumps(visible(value), ensure_ascii=False)
 
 
 def read_inline(text: str, field: str) -> Any:

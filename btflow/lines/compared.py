@@ -117,7 +117,7 @@ def _scenario(line: Line, cc: str | None) -> LinkScenario:
     }
     flows = {}
     for number, load in enumerate(loads):
-        named = cc or CC.get(load.cc, CC["cubic"])
+        named = CC.get(load.cc, CC["cubic"]) if cc is None else cc
         text = f"{named}:{load.flows}@{max(load.start, 0.0)!r} s,stop={min(load.end, LONGEST)!r} s,direction={load.way}"
         text += f",rate={load.paced!r} B/s" if load.paced else ""
         table = flow(text)

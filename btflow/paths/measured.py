@@ -78,7 +78,7 @@ def _column(
     if unit is not None and unit not in units:
         raise InputError(f"{what}_unit", unit, "is unknown", ", ".join(units))
     pattern = re.compile(rf"{what}[\W_]*+({'|'.join(units)})?\W*", re.IGNORECASE)
-    found = [i for i, title in enumerate(header) if (title == wanted if wanted else pattern.fullmatch(title))]
+    found = [i for i, title in enumerate(header) if (pattern.fullmatch(title) if wanted is None else title == wanted)]
     if not found and wanted is None:
         return None
     if len(found) != 1:
