@@ -9,7 +9,6 @@ import json
 import os
 import shutil
 import stat
-import subprocess
 import sys
 import zlib
 from collections.abc import Iterator, Sequence
@@ -76,14 +75,13 @@ def figure_path(option: str, given: Sequence[str] | None) -> Path | None:
     return path
 
 
-GZIP = b"\x1f\x8b"
-"""How a file begins that gzip packed."""
-
+_GZIP = b"\x1f\x8b"
 _OTHERS = {stat.S_IFDIR: "folder", stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket"}
 
 
-def open_file(path: str | os.PathLike[str]) -> IO[bytes]:
-    """Open a file that a user named; a pipe or a device may have no end, and is refused before it is read.
+@contextmanager
+def open_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """Give what is in a file that a user named, unpacked: no pipe or device, which may have no end.
 
     Raises:
         OSError: It cannot be opened, or is of another kind; `strerror` says why.
@@ -92,51 +90,37 @@ def open_file(path: str | os.PathLike[str]) -> IO[bytes]:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
     except ValueError as error:
         raise OSError(errno.EINVAL, str(error), os.fspath(path)) from None
-    kind = stat.S_IFMT(os.fstat(handle).st_mode)
-    if kind == stat.S_IFREG:
-        return os.fdopen(handle, "rb")
-    os.close(handle)
-    raise OSError(errno.EINVAL, f"it is a {_OTHERS.get(kind, 'device')}, not a file", os.fspath(path))
+    if (kind := stat.S_IFMT(os.fstat(handle).st_mode)) != stat.S_IFREG:
+        os.close(handle)
+        raise OSError(errno.EINVAL, f"it is a {_OTHERS.get(kind, 'device')}, not a file", os.fspath(path))
+    with os.fdopen(handle, "rb") as stream:
+        packed = stream.read(len(_GZIP)) == _GZIP
+        stream.seek(0)
+        yield gzip.GzipFile(fileobj=stream) if packed else stream  # type: ignore[misc]  # it reads bytes, too
 
 
 def read_file(path: str | os.PathLike[str], most: int) -> bytes:
-    """Return what is in a file that a user named, unpacked where gzip packed it.
-
-    Args:
-        path: The file.
-        most: Bytes that it may have, packed and unpacked.
+    """Return what is in a file that a user named, unpacked: at most so many bytes, packed or not.
 
     Raises:
         OSError: As of `open_file`; or it is too large, or no whole gzip file.
     """
+    content, reason = bytearray(), ""
     with open_file(path) as stream:
-        packed = stream.read(len(GZIP)) == GZIP
-        stream.seek(0)
-        if os.fstat(stream.fileno()).st_size > most:
-            reason = f"it is larger than {most // 2**20} MiB"
-        elif not packed:
-            return stream.read()
-        else:
-            content, reason = _unpacked(stream, most)
-            if not reason:
-                return content
-    raise OSError(errno.EINVAL, reason, os.fspath(path))
-
-
-def _unpacked(stream: IO[bytes], most: int) -> tuple[bytes, str]:
-    """Return what gzip packed, and why it is of no use; nothing if it is of use."""
-    content = bytearray()
-    try:
-        with gzip.GzipFile(fileobj=stream) as packed:
-            while part := packed.read1(min(2**20, most + 1 - len(content))):
+        size = Path(path).stat().st_size
+        try:
+            while size <= most and (part := stream.read1(min(2**20, most + 1 - len(content)))):  # type: ignore[attr-defined]
                 content += part
-    except EOFError:
-        lines = content.count(b"\n")
-        return b"", f"it is cut off after line {lines}: no whole gzip file"
-    except (zlib.error, gzip.BadGzipFile) as error:
-        reason = "something follows its end" if content else error
-        return b"", f"it is damaged: {reason}: no whole gzip file"
-    return bytes(content), f"it is larger than {most // 2**20} MiB, unpacked" if len(content) > most else ""
+        except EOFError:
+            lines = content.count(b"\n")
+            reason = f"it is cut off after line {lines}: no whole gzip file"
+        except (zlib.error, gzip.BadGzipFile) as error:
+            reason = f"it is damaged: {'something follows its end' if content else error}: no whole gzip file"
+    if max(size, len(content)) > most:
+        reason = f"it is larger than {most // 2**20} MiB{', unpacked' * (size <= most)}"
+    if reason:
+        raise OSError(errno.EINVAL, reason, os.fspath(path))
+    return bytes(content)
 
 
 @contextmanager
@@ -179,16 +163,16 @@ def open_result(path: str | os.PathLike[str]) -> xarray.Dataset:
     if not isinstance(path, str | os.PathLike):
         raise InputError("path", path, "is not a path", _RESULT)
     file = Path(path)
-    if file.is_dir():
+    if os.path.isdir(file):
         raise InputError("path", str(file), "is a folder", f"{_RESULT}; btflow.open_sweep opens the store of a sweep")
     try:
-        with open_file(file) as stream:
-            size = os.fstat(stream.fileno()).st_size
-    except (OSError, ValueError) as error:
-        missing, reason = isinstance(error, FileNotFoundError), getattr(error, "strerror", None) or str(error)
-        raise InputError(
-            "path", str(file), "does not exist" if missing else f"cannot be read: {reason}", _RESULT
-        ) from None
+        with open_file(file):
+            size = file.stat().st_size
+    except OSError as error:
+        reason = "does not exist" if isinstance(error, FileNotFoundError) else f"cannot be read: {error.strerror}"
+        raise InputError("path", str(file), reason, _RESULT) from None
+    import subprocess
+
     limits = [str(10 + size // 2**24), str(2**32 + 64 * size)]
     tried = subprocess.run([sys.executable, "-P", "-c", _TRIAL, str(file.resolve()), *limits], capture_output=True)
     if tried.returncode not in (0, 1):  # 1: Python has caught it, as it does here

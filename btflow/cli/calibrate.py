@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import codecs
+import gzip
 import math
 import re
 import shlex
 import sys
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -16,7 +18,7 @@ import typer
 from btflow.cli import line
 from btflow.cli.common import SHARE, Overwrite, bar, say
 from btflow.errors import InputError
-from btflow.files import GZIP, figure_path, open_file
+from btflow.files import figure_path, open_file
 from btflow.units.formatting import counted
 
 if TYPE_CHECKING:
@@ -168,10 +170,10 @@ def _check_text(file: str, allowed: str) -> None:
     try:
         with open_file(file) as stream:
             head = stream.read(2**12)
+    except (EOFError, zlib.error, gzip.BadGzipFile):  # its reader says where
+        return
     except OSError as error:
         raise InputError("FILE", file, f"cannot be read: {error.strerror}", allowed) from None
-    if head.startswith(GZIP):
-        return
     if not head.strip():
         raise InputError("FILE", file, "is empty", allowed)
     try:

@@ -16,22 +16,15 @@ from btflow.errors import InputError, ScenarioError, unknown
 from btflow.signatures import AS_IT_IS, offered
 from btflow.swarm.scenario import SWARMS, Scenario
 
-_OTHER = {
-    "swarms": ("a link experiment", "links", "btflow link and load_link"),
-    "links": ("a swarm", "swarms", "btflow run and load"),
+_KINDS = {
+    "swarms": ("classes", "a swarm, which btflow run and load take"),
+    "links": ("flows", "a link experiment, which btflow link and load_link take"),
+    "congestion": ("law", "a congestion control, which btflow link --flow takes"),
+    "access": ("uplink", "an access link, which btflow link --access takes"),
+    "codecs": ("frames_per_packet", "a speech codec, which btflow link --voip takes"),
+    "clients": ("choker", "a client, which classes.*.client of a swarm takes"),
 }
-"""Of the models of each folder: what those of the other one are, that folder, and what takes them."""
-
-_TABLE = {"swarms": "classes", "links": "flows"}
-"""The table that the models of each folder have and those of the other one have not."""
-
-_PARTS = {
-    "congestion": ({"law"}, "a congestion control", "btflow link --flow"),
-    "access": ({"uplink", "downlink"}, "an access link", "btflow link --access"),
-    "codecs": ({"frames_per_packet"}, "a speech codec", "btflow link --voip"),
-    "clients": ({"choker"}, "a client", "--set classes.*.client=... of a swarm"),
-}
-"""Parts of models, by their folders: fields that tell one, its noun, and what takes it."""
+"""By folder of model files: a field that only these have, and what they are."""
 
 if TYPE_CHECKING:
     from btflow.link.scenario import LinkScenario
@@ -140,22 +133,23 @@ def link_document(name_or_path: str | Path) -> Document[LinkScenario]:
 def read(name_or_path: str | Path, kind: ModelKind[Model]) -> Document[Model]:
     """Return the content of a model of one kind; as ``document``."""
     _check_not_of_paths(str(name_or_path))
-    what, other, use = _OTHER[kind.folder]
-    known, name = ", ".join(names(kind.folder)), str(name_or_path)
-    if name in names(other):
-        raise InputError("model", name, f"is {what}, which {use} take", known)
-    for part, (_, noun, taker) in _PARTS.items():
-        if name in names(part):
-            raise InputError("model", name, f"is {noun}, which {taker} takes", known)
+    name = str(name_or_path)
+    _check_kind(name, kind.folder)
     file, folder = find(name, kind.folder, Path(), "model")
     tree = read_toml(file)
     _check_not_of_paths(name, tree)
-    if _TABLE[other] in tree and _TABLE[kind.folder] not in tree:
-        raise InputError("model", name, f"is {what}, which {use} take", known)
-    for part, (fields, noun, taker) in _PARTS.items():
-        if not {"flows", "classes"} & tree.keys() and (fields & tree.keys() or tree.get("base") in names(part)):
-            raise InputError("model", name, f"is {noun}, which {taker} takes", known)
+    _check_kind(name, kind.folder, tree)
     return parse_as(kind, tree, folder)
+
+
+def _check_kind(name: str, folder: str, tree: Mapping[str, Any] | None = None) -> None:
+    """Refuse a file of another kind than the models of a folder, by its name or by its content."""
+    if tree is not None and _KINDS[folder][0] in tree:
+        return
+    for other, (field, said) in _KINDS.items():
+        known = names(other)
+        if other != folder and (name in known if tree is None else field in tree or tree.get("base") in known):
+            raise InputError("model", name, f"is {said}", ", ".join(names(folder)))
 
 
 def _check_not_of_paths(name: str, tree: Mapping[str, Any] | None = None) -> None:

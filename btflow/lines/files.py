@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
 from typing import IO, Literal
 
 from btflow.errors import InputError
-from btflow.files import GZIP, open_file
+from btflow.files import open_file
 from btflow.lines import capture, flent, iperf3, ping
 from btflow.lines.traces import FIELD, Trace, unusable
 from btflow.paths.lines import path_name
@@ -31,7 +30,7 @@ _HEAD = 2**16
 def format_of(path: str | PathLike[str]) -> Format | None:
     """Return what a file is by its first bytes; None if it is none of these, or cannot be read."""
     try:
-        with _opened(Path(path_name(FIELD, path))) as stream:
+        with open_file(Path(path_name(FIELD, path))) as stream:
             head = stream.read(_HEAD)
     except (OSError, EOFError, zlib.error):
         return None
@@ -52,7 +51,7 @@ def read(path: str | PathLike[str], form: str | None = None) -> Trace:
     if form is not None and form not in FORMATS:
         raise InputError("format", form, "is unknown", ", ".join(FORMATS))
     try:
-        with _opened(file) as stream:
+        with open_file(file) as stream:
             head = stream.read(_HEAD)
             stream.seek(0)
             return _read(file.name, form or _format(head), head, stream)
@@ -60,15 +59,6 @@ def read(path: str | PathLike[str], form: str | None = None) -> Trace:
         raise unusable(file.name, f"is no whole gzip file: {error}", READABLE) from None
     except OSError as error:
         raise InputError(FIELD, str(path), f"cannot be read: {error.strerror or error}", READABLE) from None
-
-
-@contextmanager
-def _opened(file: Path) -> Iterator[IO[bytes]]:
-    """Give a file's content as a stream, unpacked."""
-    with open_file(file) as stream:
-        packed = stream.read(len(GZIP)) == GZIP
-        stream.seek(0)
-        yield gzip.GzipFile(fileobj=stream) if packed else stream  # type: ignore[misc]  # it reads bytes, too
 
 
 def _format(head: bytes) -> Format | None:

@@ -9,11 +9,10 @@ import numpy as np
 from btflow.lines.traces import Delays, Floats, Trace, unusable
 
 _STAMP = re.compile(r"^\[(\d{1,12}\.\d{1,9})\]\s")
-_REPLY = [
-    re.compile(part)
-    for part in (r"(\d{1,9}) bytes from ", r"seq[=: ](\d{1,9})", r"time[=<](?P<time>[\d.]{1,20}) ?(?P<unit>\S+)")
-]
-"""Parts of a line in their order. One expression for all would take the cube of a line's length to find none."""
+_REPLY = re.compile(
+    r"(?P<bytes>\d{1,9}) bytes from (?>.*?seq[=: ](?P<seq>\d{1,9}))(?>.*?time[=<](?P<time>[\d.]{1,20})) ?(?P<unit>\S+)"
+)
+"""Its parts are tried once each: to try all of their places takes the cube of a line's length."""
 _WINDOWS = re.compile(r"[:=] ?bytes[=: ](?P<bytes>\d{1,9}) time[=<](?P<time>[\d.]{1,20}) ?(?P<unit>[a-zµ]+)")
 _WINDOWS_LOST = re.compile(r"^(Request timed out|.*[Uu]nreachable)")
 _TOTAL = re.compile(r"^(\d{1,9}) packets transmitted, \d{1,9} (?:packets )?received.*time (\d{1,12}) ?ms", re.MULTILINE)
@@ -27,7 +26,7 @@ LIKE = re.compile(r"bytes from .{1,300}seq|[:=] ?bytes[=: ]\d+ time[=<]|^PING ",
 LONGEST = 600.0
 """Round-trip time [s] above which there is none: a wrong unit."""
 
-LONGEST_LINE = 1000
+LONGEST_LINE = 500
 """Characters of a line: ping's have some 80."""
 
 MOST_PINGS = 1_000_000
@@ -49,19 +48,19 @@ def read(name: str, text: str) -> Trace:
     sizes, steps, twice, stamped = [], [], 0, True
     for number, line in enumerate(text.splitlines(), 1):
         if len(line) > LONGEST_LINE:
-            raise unusable(name, f"line {number} has {len(line):,} characters", f"at most {LONGEST_LINE:,}, as of ping")
-        reply = _reply(line)
+            raise unusable(name, f"line {number} has {len(line):,} characters", f"at most {LONGEST_LINE}, as of ping")
+        reply = _REPLY.search(line) or _WINDOWS.search(line)
         if reply is None:
             if _WINDOWS_LOST.match(line):
                 found[len(found) + 1] = (None, np.nan)
             continue
-        size, seq = reply[0], len(found) + 1 if reply[1] is None else reply[1]
+        size, seq = int(reply["bytes"]), int(reply["seq"]) if "seq" in reply.groupdict() else len(found) + 1
         if seq in found:
             twice += 1
             continue
         if size > LARGEST:
             raise unusable(name, f"line {number} has a ping of {size} B", f"at most {LARGEST} B")
-        rtt, step = _time(name, number, reply[2]["time"], reply[2]["unit"])
+        rtt, step = _time(name, number, reply["time"], reply["unit"])
         stamp = _STAMP.match(line)
         stamped &= stamp is not None
         found[seq] = (float(stamp[1]) if stamp else None, rtt)
@@ -80,18 +79,6 @@ def read(name: str, text: str) -> Trace:
     windows = "bytes from" not in text
     size = float(np.median(sizes)) + (_HEADERS if windows else _HEADERS - 8)
     return Trace(name, "ping log", begun, (Delays("pings", sent, rtts, size, missing, min(steps)),), (), tuple(notes))
-
-
-def _reply(line: str) -> tuple[int, int | None, re.Match[str]] | None:
-    """Return the bytes and the number of a reply, which Windows does not give, and the match that has its time."""
-    windows, found, at = _WINDOWS.search(line), [], 0
-    for part in _REPLY:
-        match = part.search(line, at)
-        if match is None:
-            return None if windows is None else (int(windows["bytes"]), None, windows)
-        found.append(match)
-        at = match.end()
-    return int(found[0][1]), int(found[1][1]), found[2]
 
 
 def _time(name: str, line: int, text: str, unit: str) -> tuple[float, float]:
