@@ -173,7 +173,7 @@ def open_result(path: str | os.PathLike[str]) -> xarray.Dataset:
         raise InputError("path", str(file), reason, _RESULT) from None
     import subprocess
 
-    limits = [str(10 + size // 2**24), str(2**32 + 64 * size)]
+    limits = [str(5 + size // 2**24), str(2**32 + 64 * size)]
     tried = subprocess.run([sys.executable, "-P", "-c", _TRIAL, str(file.resolve()), *limits], capture_output=True)
     if tried.returncode not in (0, 1):  # 1: Python has caught it, as it does here
         raise InputError("path", str(file), "is damaged: HDF5 does not come to an end with it", _RESULT)

@@ -57,21 +57,20 @@ def parsed(text: str) -> dict[str, Any]:
         if _CHAIN.search(text):
             raise RecursionError
         tree = tomllib.loads(text)
-        _check(tree)
+        check(tree)
     except RecursionError:
         raise ValueError("nested too deeply") from None
-    except tomllib.TOMLDecodeError:
-        raise
-    except ValueError:  # of int, for a number of more than 4300 digits
-        raise ValueError(_TOO_LARGE) from None
+    except ValueError as error:
+        of_int = type(error) is ValueError and "digits" in str(error)  # of more than 4300
+        raise ValueError(_TOO_LARGE if of_int else str(error)) from None
     return tree
 
 
-def _check(content: Any) -> None:
-    """Raise a ValueError for a number that is too large, or a text that does more than be read."""
+def check(content: Any) -> None:
+    """Raise a ValueError for a number or a text of a content that no model has; a RecursionError if it has no end."""
     if isinstance(content, dict | list):
         for inner in (*content, *content.values()) if isinstance(content, dict) else content:
-            _check(inner)
+            check(inner)
     elif isinstance(content, int) and not -_LARGEST_NUMBER <= content < _LARGEST_NUMBER:
         raise ValueError(_TOO_LARGE)
     elif isinstance(content, str) and visible(content) != content:

@@ -7,11 +7,11 @@ from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from btflow.config.fields import Place, everywhere, places
-from btflow.config.files import NOTHING, Keys, Tree, names, present, put
+from btflow.config.files import NOTHING, Keys, Tree, check, names, present, put
 from btflow.config.kinds import ModelKind
 from btflow.config.parameters import Parameter
 from btflow.config.values import Setting, read_setting
-from btflow.errors import InputError, ScenarioError, shorten, unknown, visible
+from btflow.errors import InputError, ScenarioError, shorten, unknown
 from btflow.units import BytePrefix, format_quantity
 
 _MOST_KEPT = 4096
@@ -196,8 +196,10 @@ class Assigner:
         return places(self._kind, self._tree, name)
 
     def _read(self, name: str, value: object) -> Override:
-        if isinstance(value, str) and visible(value) != value:
-            raise ScenarioError(name, value, "has control characters, or bytes that are no UTF-8", "text")
+        try:
+            check(value if isinstance(value, str | dict | list) else "")
+        except (ValueError, RecursionError) as error:
+            raise ScenarioError(name, value, f"cannot be used: {str(error) or 'it has no end'}") from None
         if name not in self._parameters:
             return self._read_path(name, value)
         parameter = self._parameters[name]
