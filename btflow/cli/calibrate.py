@@ -33,18 +33,15 @@ Text = str | None
 Progress = Callable[[float], None] | None
 
 _COLUMNS = "--rtt, --rtt-unit, --loss, --loss-unit, --src, --dst and --separator"
-_OPTIONS = ("rtt", "rtt_unit", "loss", "loss_unit", "src", "dst", "separator", "checksum", "iplane")
-"""Arguments of functions that are options here, of the same name."""
-
 _RENAMED = {"losses": "--iplane-loss", "csv": "FILE"}
-"""Those that are options, or the argument, of another name."""
+"""Arguments of functions that are options, or the argument, of another name here."""
 
 _READING = 0.5
 """Share of the work that is done when a CSV file is read."""
 
 
 _OF_PATHS = ("iplane", "iplane_loss", "checksum", "rtt", "rtt_unit", "loss", "loss_unit", "src", "dst", "separator")
-"""Options that go with measured paths."""
+"""Options that go with measured paths: arguments of functions of the same names."""
 
 
 def calibrate(
@@ -222,7 +219,7 @@ def _named_as_options() -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        field = _option(error.field) if error.field in _OPTIONS else _RENAMED.get(error.field, error.field)
+        field = _option(error.field) if error.field in _OF_PATHS else _RENAMED.get(error.field, error.field)
         allowed = _as_options(error.allowed)
         if error.field == "csv" and (
             "none is rtt" in error.reason or "no comma" in error.reason

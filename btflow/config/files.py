@@ -18,9 +18,8 @@ _LARGEST_FILE = 2**20
 _DEEPEST = 20
 _CHAIN = re.compile(r"""(?:\.[ \t]*(?:[\w-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')[ \t]*){20}""")
 """A dotted key of too many parts, for which tomllib takes time and memory as their square."""
-_LARGEST_NUMBER = 2**63
-"""Whole numbers of TOML are less (https://toml.io/en/v1.0.0#integer); tomllib takes any."""
 _TOO_LARGE = "a whole number has more than 64 bits"
+"""As TOML has none (https://toml.io/en/v1.0.0#integer), and tomllib takes."""
 
 
 def read_toml(file: Path | Traversable) -> dict[str, Any]:
@@ -71,7 +70,7 @@ def check(content: Any) -> None:
     if isinstance(content, dict | list):
         for inner in (*content, *content.values()) if isinstance(content, dict) else content:
             check(inner)
-    elif isinstance(content, int) and not -_LARGEST_NUMBER <= content < _LARGEST_NUMBER:
+    elif isinstance(content, int) and not -(2**63) <= content < 2**63:
         raise ValueError(_TOO_LARGE)
     elif isinstance(content, str) and visible(content) != content:
         raise ValueError(f"a text has control characters: {shorten(content)}")

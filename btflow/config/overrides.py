@@ -199,7 +199,8 @@ class Assigner:
         try:
             check(value if isinstance(value, str | dict | list) else "")
         except (ValueError, RecursionError) as error:
-            raise ScenarioError(name, value, f"cannot be used: {str(error) or 'it has no end'}") from None
+            reason = "it is nested without end" if isinstance(error, RecursionError) else str(error)
+            raise ScenarioError(name, value, f"cannot be used: {reason}") from None
         if name not in self._parameters:
             return self._read_path(name, value)
         parameter = self._parameters[name]

@@ -32,9 +32,6 @@ LONGEST_LINE = 500
 MOST_PINGS = 1_000_000
 """Pings of a log, by their numbers: at one a second, twelve days."""
 
-LARGEST = 65_535
-"""Bytes of a reply: of an IP packet."""
-
 
 def read(name: str, text: str) -> Trace:
     """Return the round-trip times of a ping log; without ``-D`` times follow from the numbers of the pings.
@@ -54,17 +51,17 @@ def read(name: str, text: str) -> Trace:
             if _WINDOWS_LOST.match(line):
                 found[len(found) + 1] = (None, np.nan)
             continue
-        size, seq = int(reply["bytes"]), int(reply["seq"]) if "seq" in reply.groupdict() else len(found) + 1
+        octets, seq = int(reply["bytes"]), int(reply["seq"]) if "seq" in reply.groupdict() else len(found) + 1
         if seq in found:
             twice += 1
             continue
-        if size > LARGEST:
-            raise unusable(name, f"line {number} has a ping of {size} B", f"at most {LARGEST} B")
+        if octets > 65_535:
+            raise unusable(name, f"line {number} has a ping of {octets} B", "at most 65535 B, as of an IP packet")
         rtt, step = _time(name, number, reply["time"], reply["unit"])
         stamp = _STAMP.match(line)
         stamped &= stamp is not None
         found[seq] = (float(stamp[1]) if stamp else None, rtt)
-        sizes.append(size)
+        sizes.append(octets)
         steps.append(step)
     if not sizes:
         raise unusable(name, "has no reply in it", "a log of ping in which at least one came back")

@@ -31,8 +31,8 @@ _END = r"\r\n|\n|\r"
 """Of a line: of Windows, of Unix, and of old Macs."""
 
 
-def read_lines(field: str, path: str | PathLike[str], checksum: str | None = None) -> list[str]:
-    """Return the lines of a text file, plain or packed by gzip, without their ends.
+def read(field: str, path: str | PathLike[str], checksum: str | None = None) -> bytes:
+    """Return what is in a text file, unpacked if gzip packed it.
 
     Args:
         field: What the file is called in errors.
@@ -40,13 +40,8 @@ def read_lines(field: str, path: str | PathLike[str], checksum: str | None = Non
         checksum: SHA-256 of the file as it is, in hexadecimal digits; None if it is not known.
 
     Raises:
-        InputError: There is no such file, it is empty, not whole or not text, or has another checksum.
+        InputError: There is no such file, it is too large or not whole, or has another checksum.
     """
-    return split(field, path, read(field, path, checksum))
-
-
-def read(field: str, path: str | PathLike[str], checksum: str | None = None) -> bytes:
-    """Return what is in a file, unpacked; as ``read_lines``."""
     name = path_name(field, path)
     _check_digits(checksum)
     try:
@@ -61,7 +56,7 @@ def read(field: str, path: str | PathLike[str], checksum: str | None = None) -> 
 
 
 def split(field: str, path: str | PathLike[str], content: bytes) -> list[str]:
-    """Return the lines of a file's content, without their ends; as ``read_lines``."""
+    """Return the lines of a file's content, without their ends; an InputError if it is empty or no text."""
     name = path_name(field, path)
     if max(content.count(b"\n"), content.count(b"\r")) > MOST_LINES:
         raise InputError(field, Path(name).name, "has too many lines", f"at most {MOST_LINES:,}")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from btflow.errors import InputError
-from btflow.paths.lines import Ends, Pairs, number, path_name, read_lines, unended, wrong
+from btflow.paths.lines import Ends, Pairs, number, path_name, read, split, unended, wrong
 from btflow.paths.model import LONGEST
 from btflow.units.formatting import counted
 
@@ -234,7 +234,7 @@ def read_csv(
     if separator not in SEPARATORS:
         raise InputError("separator", separator, "is unknown", ", ".join(SEPARATORS))
     name = path_name(FIELD, path)
-    lines = read_lines(FIELD, path)
+    lines = split(FIELD, path, read(FIELD, path))
     rows = _rows(name, lines, SEPARATORS[separator])
     at, header = next(rows)
     header = [title.strip() for title in header]
