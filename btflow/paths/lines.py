@@ -49,7 +49,7 @@ def read(field: str, path: str | PathLike[str], checksum: str | None = None) -> 
         found = None if checksum is None else hashlib.sha256(Path(name).read_bytes()).hexdigest()
     except OSError as error:
         allowed = "a whole file, plain or packed by gzip"
-        raise InputError(field, name, f"cannot be read: {error.strerror}", allowed) from None
+        raise InputError(field, Path(name).name or name, f"cannot be read: {error.strerror}", allowed) from None
     if checksum is not None and found != checksum.strip().lower():
         raise InputError("checksum", checksum, f"is not the SHA-256 of {Path(name).name}, which is {found}")
     return content

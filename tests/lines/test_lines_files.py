@@ -111,7 +111,7 @@ BAD: dict[str, tuple[bytes, str]] = {
     "unit": (b"64 bytes from 192.0.2.1: icmp_seq=1 ttl=57 time=20 h\n", "line 1 has a time in 'h'"),
     "hours": (b"64 bytes from 192.0.2.1: icmp_seq=1 ttl=57 time=9999 s\n", "line 1 has a round-trip time of 9999 s"),
     "number": (LOG.replace(b"=5 ", b"=9000000 "), "has pings of the numbers 1 to 9000000"),
-    "line": (LOG + b"1 bytes from " * 100, "line 3 has 1300 characters; allowed: at most 500"),
+    "line": (LOG + b"1 bytes from " * 100, "line 3 has 1,300 characters; allowed: at most 500"),
     "bytes": (LOG.replace(b"64", b"70000"), "line 1 has a ping of 70000 B"),
     "year 33658": (
         b"[999999999999.5] " + LOG[: LOG.index(b"\n")],
