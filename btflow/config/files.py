@@ -73,7 +73,7 @@ def check(content: Any) -> None:
     elif isinstance(content, int) and not -(2**63) <= content < 2**63:
         raise ValueError(_TOO_LARGE)
     elif isinstance(content, str) and visible(content) != content:
-        raise ValueError(f"a text has control characters: {shorten(content)}")
+        raise ValueError(f"a text has control characters, or bytes that are no UTF-8: {shorten(content)}")
 
 
 def split_sources(tree: Any, path: str = "", depth: int = 0) -> tuple[Any, dict[str, str]]:
