@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import h5netcdf
+import h5netcdf  # type: ignore[import-untyped]  # it has no types
 import pytest
 import xarray as xr
 

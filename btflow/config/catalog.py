@@ -205,10 +205,10 @@ def parse_as(kind: ModelKind[Model], tree: Tree, folder: Path = Path()) -> Docum
     for name, parameter in parameters.items():
         if parameter.kind == "file" and kind.folder_of(parameter.sets[0].split(".")) is None:
             raise ScenarioError(f"parameters.{name}.sets", parameter.sets, "is not one field that names a file")
-        for where in filter(None, (kind.folder_of(path.split(".")) for path in parameter.sets)):
+        for named in filter(None, (kind.folder_of(path.split(".")) for path in parameter.sets)):
             if parameter.kind != "file" and not parameter.words:
                 reason = "is missing: the field that it sets names a file"
-                raise ScenarioError(f"parameters.{name}.choices", None, reason, f"some of {', '.join(names(where))}")
+                raise ScenarioError(f"parameters.{name}.choices", None, reason, f"some of {', '.join(names(named))}")
     referred = {
         path: {text: split_sources(read_table(text, where, folder, f"parameters.{name}"))[0] for text in set(texts)}
         for name, parameter in parameters.items()
