@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from typing import Self
 
@@ -11,13 +12,25 @@ _LONGEST_VALUE = 60
 
 def shorten(value: object) -> str:
     """Return a one-line representation of ``value`` of at most about 60 characters."""
-    text = repr(value).replace("\n", " ")
-    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."
+    try:
+        text = repr(value).replace("\n", " ")
+    except (ValueError, RecursionError):  # a whole number of more than 4300 digits, a list in itself
+        text = f"({type(value).__name__} that is too long to be shown)"
+    return brief(text)
 
 
 def brief(text: str) -> str:
     """Return a setting as people read it: a table that was given inline is cut short."""
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."
+
+
+_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters but for tab and newline, those that turn the direction of text, and bytes that are no UTF-8."""
+
+
+def visible(text: str) -> str:
+    """Return a text with escapes in place of characters that a terminal would obey and not show."""
+    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 class InputError(ValueError):
@@ -52,7 +65,7 @@ class InputError(ValueError):
         """Return this problem alone as one line."""
         shown = "" if self.value is None else f" = {shorten(self.value)}"
         allowed = f"; allowed: {self.allowed}" if self.allowed else ""
-        return f"{self.field}{shown}: {self.reason}{allowed}"
+        return visible(f"{self.field}{shown}: {self.reason}{allowed}").replace("\n", "\\n")
 
     def __str__(self) -> str:
         return "\n".join(problem.describe() for problem in self.problems)

@@ -88,16 +88,23 @@ def output_path(option: str, given: Sequence[str] | None, *suffixes: str) -> Pat
     return path
 
 
-def check_new(overwrite: bool, **given: Sequence[str] | None) -> None:
-    """Raise an InputError for a file to write that is there already, unless it may be written over.
+def check_new(overwrite: bool, *read: str | None, **given: Sequence[str] | None) -> None:
+    """Raise an InputError for a file to write that is there already, unless it may be written over, or has another use.
 
     Args:
         overwrite: Whether it may.
+        *read: Files that are read.
         **given: What was given by each option, which is named without dashes.
     """
+    used = {os.path.realpath(name): "is read" for name in read if name}
     for option, names in given.items():
-        if names and Path(names[0]).exists() and not overwrite:
+        if not names:
+            continue
+        if Path(names[0]).exists() and not overwrite:
             raise InputError(f"--{option}", names[0], "exists", "--overwrite to replace it, or another path")
+        if use := used.get(place := os.path.realpath(names[0])):
+            raise InputError(f"--{option}", names[0], f"{use}, too", "a file of its own")
+        used[place] = f"is the file of --{option}"
 
 
 def output_file(field: str, given: object, *suffixes: str) -> Path:

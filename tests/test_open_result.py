@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
+import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import h5netcdf  # type: ignore[import-untyped]  # it has no types
 import pytest
 import xarray as xr
 
@@ -39,6 +42,10 @@ def test_a_result_is_opened_as_it_was_and_its_file_is_free_again(written: tuple[
         ("empty.nc", "is damaged, or not a NetCDF 4 file"),
         ("foreign.nc", "is not a result of btflow"),
         ("none.nc", "does not exist"),
+        (300 * "x", "cannot be read: File name too long"),
+        ("pipe.nc", "cannot be read: it is a pipe, not a file"),
+        ("huge.nc", "is damaged: HDF5 does not come to an end with it"),
+        pytest.param("loops.nc", "is damaged: HDF5 does not come to an end with it", marks=pytest.mark.slow),
         ("", "is a folder; allowed: .*btflow.open_sweep opens"),
     ],
 )
@@ -49,6 +56,13 @@ def test_wrong_files_are_refused_in_a_sentence(
     (tmp_path / "half.nc").write_bytes(content[: len(content) // 2])
     (tmp_path / "text.nc").write_text("time,value\n1,2\n")
     (tmp_path / "empty.nc").touch()
+    os.mkfifo(tmp_path / "pipe.nc")
+    with h5netcdf.File(tmp_path / "huge.nc", "w") as huge:
+        huge.dimensions["x"] = 2**40
+        huge.create_variable("x", ("x",), float, chunks=(1000,))
+    (tmp_path / "loops.nc").write_bytes(
+        gzip.decompress((Path(__file__).parent / "helpers" / "loops.nc.gz").read_bytes())
+    )
     xr.Dataset({"x": ("t", [1.0])}).to_netcdf(tmp_path / "foreign.nc", engine="h5netcdf")
     with pytest.raises(InputError, match=rf"^path = .*: {said}") as error:
         btflow.open_result(tmp_path / name)

@@ -64,6 +64,7 @@ class Case:
         if self.seed_limit:
             values["seed_upload_limit"] = f"{self.seed_limit} kB/s"
         if self.leechers_in:
+            del values["rtt"]  # ASes have their own
             values |= {"leecher_as": ",".join(self.leechers_in), "seed_as": self.seed_in}
         if self.spread >= 0:
             values["arrival_spread"] = f"{self.spread} s"

@@ -1,5 +1,6 @@
 """The command line: ``btflow COMMAND``, a function for each command."""
 
+import io
 import os
 import sys
 from typing import Annotated, NoReturn
@@ -49,6 +50,9 @@ _WHAT_IF = ' In Python it is scenario.compare(rtt="400 ms"), in btflow explore t
 
 def main() -> NoReturn:
     """Run the command line; every error is one message on stderr, bad input exits with 2."""
+    for stream in (sys.stdout, sys.stderr):  # an encoding may lack letters of ours, and of a file's name
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     completion_init()
     asked = os.environ.get("_BTFLOW_COMPLETE", "")
     if "source" in asked:  # bash_source is Click's word, source_bash Typer's

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import codecs
+import gzip
 import math
 import re
 import shlex
 import sys
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -16,7 +18,7 @@ import typer
 from btflow.cli import line
 from btflow.cli.common import SHARE, Overwrite, bar, echo
 from btflow.errors import InputError
-from btflow.files import figure_path
+from btflow.files import figure_path, open_file
 from btflow.units.formatting import counted
 
 if TYPE_CHECKING:
@@ -31,18 +33,15 @@ Text = str | None
 Progress = Callable[[float], None] | None
 
 _COLUMNS = "--rtt, --rtt-unit, --loss, --loss-unit, --src, --dst and --separator"
-_OPTIONS = ("rtt", "rtt_unit", "loss", "loss_unit", "src", "dst", "separator", "checksum", "iplane")
-"""Arguments of functions that are options here, of the same name."""
-
 _RENAMED = {"losses": "--iplane-loss", "csv": "FILE"}
-"""Those that are options, or the argument, of another name."""
+"""Arguments of functions that are options, or the argument, of another name here."""
 
 _READING = 0.5
 """Share of the work that is done when a CSV file is read."""
 
 
 _OF_PATHS = ("iplane", "iplane_loss", "checksum", "rtt", "rtt_unit", "loss", "loss_unit", "src", "dst", "separator")
-"""Options that go with measured paths."""
+"""Options that go with measured paths: arguments of functions of the same names."""
 
 
 def calibrate(
@@ -109,7 +108,7 @@ def calibrate(
     of_line = {"format": form, "way": way, "rate": rate, "base_rtt": base_rtt, "buffer": buffer, "cc": cc}
     target = options.output_path("--out", out, ".toml")
     figure = figure_path("--plot", plot)
-    options.check_new(overwrite, out=out, plot=plot)
+    options.check_new(overwrite, *(measured_files or ()), iplane, iplane_loss, out=out, plot=plot)
     if _of_a_line(measured_files or [], of_line):
         if given or drop_unmeasured:
             option = f"--{(*given, 'drop_unmeasured')[0].replace('_', '-')}"
@@ -131,7 +130,7 @@ def calibrate(
 
         why = f"{file} is none of one's own line: {READABLE}" if file is not None else "--iplane is given"
         raise InputError("--out", None, f"is not given, which a path model needs; {why}", "a file ending in .toml")
-    if iplane is None and (checksum or iplane_loss or drop_unmeasured):
+    if iplane is None and (checksum is not None or iplane_loss is not None or drop_unmeasured):
         raise InputError(
             "FILE.csv", file, "is not iPlane's", "--checksum, --iplane-loss, --drop-unmeasured with --iplane"
         )
@@ -166,14 +165,12 @@ def _of_a_line(given: list[str], options: dict[str, str | None]) -> bool:
 def _check_text(file: str, allowed: str) -> None:
     """Raise an InputError for a file that is neither of a line nor the text of a CSV file."""
     try:
-        with open(file, "rb") as stream:
+        with open_file(file) as stream:
             head = stream.read(2**12)
-    except (OSError, ValueError) as error:
-        raise InputError(
-            "FILE", file, f"cannot be read: {getattr(error, 'strerror', None) or error}", allowed
-        ) from None
-    if head.startswith(b"\x1f\x8b"):  # packed
+    except (EOFError, zlib.error, gzip.BadGzipFile):  # its reader says where
         return
+    except OSError as error:
+        raise InputError("FILE", file, f"cannot be read: {error.strerror}", allowed) from None
     if not head.strip():
         raise InputError("FILE", file, "is empty", allowed)
     try:
@@ -222,7 +219,7 @@ def _named_as_options() -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        field = _option(error.field) if error.field in _OPTIONS else _RENAMED.get(error.field, error.field)
+        field = _option(error.field) if error.field in _OF_PATHS else _RENAMED.get(error.field, error.field)
         allowed = _as_options(error.allowed)
         if error.field == "csv" and (
             "none is rtt" in error.reason or "no comma" in error.reason

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from btflow.errors import InputError
+from btflow.errors import InputError, visible
 from btflow.units.formatting import counted
 
 if TYPE_CHECKING:
@@ -78,10 +78,15 @@ _LONGEST = 1500
 """Letters of the longest error that is printed whole: usage errors repeat arguments, which may be of any length."""
 
 
+def say(text: str, *, err: bool = False) -> None:
+    """Print a text: names of files, and words in them, do not reach the terminal as commands to it."""
+    typer.echo(visible(text), err=err)
+
+
 def complain(*messages: str) -> int:
     """Print errors and return the exit code of bad input."""
     for message in messages:
-        typer.echo(f"btflow: error: {message[:_LONGEST]}{'...' * (len(message) > _LONGEST)}", err=True)
+        say(f"btflow: error: {message[:_LONGEST]}{'...' * (len(message) > _LONGEST)}", err=True)
     return 2
 
 
@@ -99,7 +104,7 @@ def echo(found: dict[str, Any] | str) -> None:
     """Print what a command found: a text, or one JSON object."""
     from btflow.files import to_json
 
-    typer.echo(found if isinstance(found, str) else to_json({"format": FORMAT} | found))
+    say(found if isinstance(found, str) else to_json({"format": FORMAT} | found))
 
 
 def write(result: xarray.Dataset, files: Iterable[tuple[Callable[[xarray.Dataset, Path], None], Path | None]]) -> None:

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from btflow.cli.common import say
 from btflow.errors import InputError
 from btflow.explore.options import LAB_PORT, MEGABYTES, PORT, VISITORS, check_installed, options
 
@@ -61,9 +62,11 @@ def handout(
     """Write the lessons as pages to hand out, one HTML file each; needs the extra notebook."""
     check_installed("handout")
     place = Path(folder)
+    if not folder:
+        raise InputError("FOLDER", folder, "is empty", "a folder, . for this one")
     if place.exists() and not place.is_dir():
         raise InputError("FOLDER", folder, "is a file", "a folder")
     from btflow.explore.handout import save_all
 
     for file, size in save_all(place, lesson or (), site):
-        typer.echo(f"{file}: {size / 1e6:.2f} MB")
+        say(f"{file}: {size / 1e6:.2f} MB")

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from btflow.cli.common import SHARE, bar
+from btflow.cli.common import SHARE, bar, say
 from btflow.errors import InputError
 from btflow.units.formatting import counted
 
@@ -27,4 +27,4 @@ def export(
             rows = write_table(opened, path, per="peer" if peers else "swarm", progress=update)
         except InputError as error:
             raise InputError("--peers", None, error.reason, error.allowed) if error.field == "per" else error from None
-    typer.echo(f"{counted(rows, 'row')} in {file}")
+    say(f"{counted(rows, 'row')} in {file}")

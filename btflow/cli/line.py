@@ -34,7 +34,7 @@ def calibrate(
         line = fit(
             *given,
             format=options["format"],
-            way=options["way"] or "up",  # type: ignore[arg-type]  # fit looks at it
+            way="up" if options["way"] is None else options["way"],  # type: ignore[arg-type]  # fit looks at it
             rate=options["rate"],
             rtt=options["base_rtt"],
             buffer=options["buffer"],

@@ -140,7 +140,7 @@ def link(
     result_file = options.output_path("--out", out, ".nc")
     figure_file = figure_path("--plot", plot)
     motion_file = options.output_path("--motion", motion, ".html")
-    options.check_new(overwrite, out=out, plot=plot, motion=motion)
+    options.check_new(overwrite, model, access, out=out, plot=plot, motion=motion)
     which = fidelity_of("--fidelity", fidelity)
     scenario = experiment(model, settings or (), given)
     if figure_file is not None and not scenario.queues:

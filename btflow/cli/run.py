@@ -47,7 +47,7 @@ def run(
     result_file = options.output_path("--out", out, ".nc")
     figure_file = figure_path("--plot", plot)
     motion_file = options.output_path("--motion", motion, ".html")
-    options.check_new(overwrite, out=out, plot=plot, motion=motion)
+    options.check_new(overwrite, model, out=out, plot=plot, motion=motion)
     which = fidelity_of("--fidelity", fidelity)
     scenario = load(model, **options.parse_settings(settings or ()))
     check_motion(motion_file, scenario, fidelity=which)

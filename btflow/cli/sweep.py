@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from btflow import options
-from btflow.cli.common import FidelityOption, Json, Model, Settings, Text, echo
+from btflow.cli.common import FidelityOption, Json, Model, Settings, Text, echo, say
 from btflow.columns import paragraph
 from btflow.errors import InputError, unknown
 from btflow.termination import INTERRUPTED, TERMINATED
@@ -276,7 +275,7 @@ def _kept(given: Given) -> str:
 
 
 def _say(line: str) -> None:
-    print(f"btflow: {line}", file=sys.stderr, flush=True)
+    say(f"btflow: {line}", err=True)
 
 
 def as_text(found: dict[str, Any]) -> str:

@@ -16,11 +16,15 @@ from btflow.errors import InputError, ScenarioError, unknown
 from btflow.signatures import AS_IT_IS, offered
 from btflow.swarm.scenario import SWARMS, Scenario
 
-_OTHER = {
-    "swarms": ("a link experiment", "links", "btflow link and load_link"),
-    "links": ("a swarm", "swarms", "btflow run and load"),
+_KINDS = {
+    "swarms": ("classes", "a swarm, which btflow run and load take"),
+    "links": ("flows", "a link experiment, which btflow link and load_link take"),
+    "congestion": ("law", "a congestion control, which btflow link --flow takes"),
+    "access": ("uplink", "an access link, which btflow link --access takes"),
+    "codecs": ("frames_per_packet", "a speech codec, which btflow link --voip takes"),
+    "clients": ("choker", "a client, which classes.*.client of a swarm takes"),
 }
-"""Of the models of each folder: what those of the other one are, that folder, and what takes them."""
+"""By folder of model files: a field that only these have, and what they are."""
 
 if TYPE_CHECKING:
     from btflow.link.scenario import LinkScenario
@@ -129,13 +133,23 @@ def link_document(name_or_path: str | Path) -> Document[LinkScenario]:
 def read(name_or_path: str | Path, kind: ModelKind[Model]) -> Document[Model]:
     """Return the content of a model of one kind; as ``document``."""
     _check_not_of_paths(str(name_or_path))
-    what, other, use = _OTHER[kind.folder]
-    if str(name_or_path) in names(other):
-        raise InputError("model", str(name_or_path), f"is {what}, which {use} take", ", ".join(names(kind.folder)))
-    file, folder = find(str(name_or_path), kind.folder, Path(), "model")
+    name = str(name_or_path)
+    _check_kind(name, kind.folder)
+    file, folder = find(name, kind.folder, Path(), "model")
     tree = read_toml(file)
-    _check_not_of_paths(str(name_or_path), tree)
+    _check_not_of_paths(name, tree)
+    _check_kind(name, kind.folder, tree)
     return parse_as(kind, tree, folder)
+
+
+def _check_kind(name: str, folder: str, tree: Mapping[str, Any] | None = None) -> None:
+    """Refuse a file of another kind than the models of a folder, by its name or by its content."""
+    if tree is not None and _KINDS[folder][0] in tree:
+        return
+    for other, (field, said) in _KINDS.items():
+        known = names(other)
+        if other != folder and (name in known if tree is None else field in tree or tree.get("base") in known):
+            raise InputError("model", name, f"is {said}", ", ".join(names(folder)))
 
 
 def _check_not_of_paths(name: str, tree: Mapping[str, Any] | None = None) -> None:
@@ -191,6 +205,10 @@ def parse_as(kind: ModelKind[Model], tree: Tree, folder: Path = Path()) -> Docum
     for name, parameter in parameters.items():
         if parameter.kind == "file" and kind.folder_of(parameter.sets[0].split(".")) is None:
             raise ScenarioError(f"parameters.{name}.sets", parameter.sets, "is not one field that names a file")
+        for named in filter(None, (kind.folder_of(path.split(".")) for path in parameter.sets)):
+            if parameter.kind != "file" and not parameter.words:
+                reason = "is missing: the field that it sets names a file"
+                raise ScenarioError(f"parameters.{name}.choices", None, reason, f"some of {', '.join(names(named))}")
     referred = {
         path: {text: split_sources(read_table(text, where, folder, f"parameters.{name}"))[0] for text in set(texts)}
         for name, parameter in parameters.items()

@@ -10,10 +10,16 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-from btflow.errors import ScenarioError, unknown
+from btflow.errors import ScenarioError, shorten, unknown, visible
+from btflow.files import read_file
 
-_LARGEST_FILE = 2**24
+_LARGEST_FILE = 2**20
+"""Bytes of a model file: the largest that come with btflow, or that it writes, have 10 kB."""
 _DEEPEST = 20
+_CHAIN = re.compile(r"""(?:\.[ \t]*(?:[\w-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')[ \t]*){20}""")
+"""A dotted key of too many parts, for which tomllib takes time and memory as their square."""
+_TOO_LARGE = "a whole number has more than 64 bits"
+"""As TOML has none (https://toml.io/en/v1.0.0#integer), and tomllib takes."""
 
 
 def read_toml(file: Path | Traversable) -> dict[str, Any]:
@@ -25,35 +31,49 @@ def read_toml(file: Path | Traversable) -> dict[str, Any]:
     """
     name = str(file)
     try:
-        if file.is_dir():
-            raise ScenarioError(name, None, "is a directory, not a model file")
-        with file.open("rb") as stream:
-            content = stream.read(_LARGEST_FILE + 1)
-    except ScenarioError:
-        raise
+        content = read_file(file, _LARGEST_FILE) if isinstance(file, Path) else file.read_bytes()
+        tree = parsed(content.decode("utf-8-sig"))
     except FileNotFoundError:
         raise ScenarioError(name, None, "no such file") from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise ScenarioError(name, None, f"cannot be read: {reason}") from None
-    if len(content) > _LARGEST_FILE:
-        raise ScenarioError(name, None, f"is larger than {_LARGEST_FILE // 2**20} MiB")
-    return _decoded(name, content)
-
-
-def _decoded(name: str, content: bytes) -> dict[str, Any]:
-    try:
-        tree = tomllib.loads(content.decode("utf-8-sig"))
+    except OSError as error:
+        raise ScenarioError(name, None, f"cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
-        reason = f"is not a TOML file: byte {error.start} is not UTF-8"
-        raise ScenarioError(name, None, reason) from None
-    except tomllib.TOMLDecodeError as error:
+        raise ScenarioError(name, None, f"is not a TOML file: byte {error.start} is not UTF-8") from None
+    except ValueError as error:
         raise ScenarioError(name, None, f"is not valid TOML: {error}") from None
-    except RecursionError:
-        raise ScenarioError(name, None, "is not valid TOML: nested too deeply") from None
     if not tree:
         raise ScenarioError(name, None, "is empty")
     return tree
+
+
+def parsed(text: str) -> dict[str, Any]:
+    """Return the content of TOML.
+
+    Raises:
+        ValueError: It is none, or has something that no model has; the error's text says it.
+    """
+    try:
+        if _CHAIN.search(text):
+            raise RecursionError
+        tree = tomllib.loads(text)
+        check(tree)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    except ValueError as error:
+        of_int = type(error) is ValueError and "digits" in str(error)  # of more than 4300
+        raise ValueError(_TOO_LARGE if of_int else str(error)) from None
+    return tree
+
+
+def check(content: Any) -> None:
+    """Raise a ValueError for a number or a text of a content that no model has; a RecursionError if it has no end."""
+    if isinstance(content, dict | list):
+        for inner in (*content, *content.values()) if isinstance(content, dict) else content:
+            check(inner)
+    elif isinstance(content, int) and not -(2**63) <= content < 2**63:
+        raise ValueError(_TOO_LARGE)
+    elif isinstance(content, str) and visible(content) != content:
+        raise ValueError(f"a text has control characters, or bytes that are no UTF-8: {shorten(content)}")
 
 
 def split_sources(tree: Any, path: str = "", depth: int = 0) -> tuple[Any, dict[str, str]]:
@@ -95,8 +115,8 @@ def _key(key: str) -> str:
 
 
 def _text(value: str) -> str:
-    """Return a text in quotes: JSON's are TOML's but for the one character that TOML wants escaped besides."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    """Return a text in quotes: JSON's are TOML's but for a character that is not shown, for which its escape stands."""
+    return json.dumps(visible(value), ensure_ascii=False)
 
 
 def read_inline(text: str, field: str) -> Any:
@@ -106,8 +126,8 @@ def read_inline(text: str, field: str) -> Any:
         ScenarioError: It is not TOML.
     """
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        return parsed(f"value = {text}")["value"]
+    except ValueError as error:
         raise ScenarioError(field, text, f"is not valid TOML: {error}", "a table such as { name = value }") from None
 
 

@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from btflow.config.fields import Place, everywhere, places
-from btflow.config.files import NOTHING, Keys, Tree, names, present, put
+from btflow.config.files import NOTHING, Keys, Tree, check, names, present, put
 from btflow.config.kinds import ModelKind
 from btflow.config.parameters import Parameter
 from btflow.config.values import Setting, read_setting
@@ -164,13 +164,13 @@ class Assigner:
 
     def superseded(self, tree: Tree) -> dict[Keys, Keys]:
         """Return the fields that nothing reads in a content, and which field takes the place of each."""
-        there = [(_keys(by), fields) for by, fields in self._kind.supersedes.items()]
-        return {_keys(field): by for by, fields in there if present(tree, by) is not None for field in fields}
+        there = ((by, fields) for path, fields in self._kind.supersedes.items() for by in _there(tree, _keys(path)))
+        return {_keys(field): by for by, fields in there for field in fields}
 
     def _gives(self, name: str, value: object, field: Keys) -> bool:
         """Return whether a value that is given to a name has something for a field, perhaps in a table around it."""
         for keys in self._fields(name):
-            if keys == field:
+            if self._kind.pattern(keys) == ".".join(field):
                 return _is_there(value)
             if field[: len(keys)] == keys and isinstance(value, dict):
                 return _is_there(present(value, field[len(keys) :]))
@@ -196,6 +196,11 @@ class Assigner:
         return places(self._kind, self._tree, name)
 
     def _read(self, name: str, value: object) -> Override:
+        try:
+            check(value if isinstance(value, str | dict | list) else "")
+        except (ValueError, RecursionError) as error:
+            reason = "it is nested without end" if isinstance(error, RecursionError) else str(error)
+            raise ScenarioError(name, value, f"cannot be used: {reason}") from None
         if name not in self._parameters:
             return self._read_path(name, value)
         parameter = self._parameters[name]
@@ -330,6 +335,15 @@ def _applied(tree: Tree, settings: Iterable[tuple[Keys, Setting]]) -> Tree:
     for keys, setting in settings:
         tree = put(tree, keys, setting.content, setting.parameter)
     return tree
+
+
+def _there(tree: Any, pattern: Keys, at: Keys = ()) -> Iterator[Keys]:
+    """Give the fields of a content that hold something, at a path whose parts may be ``*``."""
+    if not pattern and tree is not None and tree != []:
+        yield at
+    elif pattern and isinstance(tree, dict):
+        for key in tree if pattern[0] == "*" else pattern[:1]:
+            yield from _there(tree.get(key), pattern[1:], (*at, key))
 
 
 def _above(of: Collection[Keys], keys: Keys) -> Keys | None:

@@ -1,7 +1,6 @@
 """Reads the value given for a field of a model: whatever a file may have there, and always a text too."""
 
 import os
-import re
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -101,7 +100,7 @@ def _read_list(shape: Shape, value: object, name: str, byte_prefix: BytePrefix) 
     """Return what a list, or texts with commas between them, makes of a field that holds a list."""
     assert shape.entry is not None
     if isinstance(value, str):
-        value = [part for part in re.split(r"\s*,\s*", value) if part]
+        value = [part.strip() for part in value.split(",") if part.strip()]
     tables = shape.entry.kind == "table"
     if not isinstance(value, list | tuple) or (tables and not all(isinstance(one, dict) for one in value)):
         allowed = "tables such as [{ name = value }]" if tables else "values with commas between them"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from btflow.config.catalog import parse_as
+from btflow.config.files import find
 from btflow.errors import InputError
 from btflow.lines.line import Line, buffer_of
 from btflow.lines.traces import Delays, Floats, Load
@@ -116,8 +118,10 @@ def _scenario(line: Line, cc: str | None) -> LinkScenario:
         for way, queue in line.ways
     }
     flows = {}
+    if cc is not None:
+        find(cc, "congestion", Path(), "cc")
     for number, load in enumerate(loads):
-        named = cc or CC.get(load.cc, CC["cubic"])
+        named = CC.get(load.cc, CC["cubic"]) if cc is None else cc
         text = f"{named}:{load.flows}@{max(load.start, 0.0)!r} s,stop={min(load.end, LONGEST)!r} s,direction={load.way}"
         text += f",rate={load.paced!r} B/s" if load.paced else ""
         table = flow(text)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, Literal
 
 from btflow.errors import InputError
+from btflow.files import open_file
 from btflow.lines import capture, flent, iperf3, ping
 from btflow.lines.traces import FIELD, Trace, unusable
 from btflow.paths.lines import path_name
@@ -17,7 +18,7 @@ from btflow.paths.lines import path_name
 Format = Literal["flent", "ping", "iperf3", "capture"]
 FORMATS: tuple[Format, ...] = ("flent", "ping", "iperf3", "capture")
 
-LARGEST = 2**26
+LARGEST = 2**24
 """Bytes of a file that is read whole, unpacked; captures are read packet by packet."""
 
 READABLE = "a flent file, a ping log, what iperf3 --json prints, or a pcap of an upload"
@@ -29,9 +30,9 @@ _HEAD = 2**16
 def format_of(path: str | PathLike[str]) -> Format | None:
     """Return what a file is by its first bytes; None if it is none of these, or cannot be read."""
     try:
-        with _opened(Path(path_name(FIELD, path))) as stream:
+        with open_file(Path(path_name(FIELD, path))) as stream:
             head = stream.read(_HEAD)
-    except (OSError, EOFError, ValueError, zlib.error):
+    except (OSError, EOFError, zlib.error):
         return None
     return _format(head)
 
@@ -50,25 +51,14 @@ def read(path: str | PathLike[str], form: str | None = None) -> Trace:
     if form is not None and form not in FORMATS:
         raise InputError("format", form, "is unknown", ", ".join(FORMATS))
     try:
-        if file.is_dir():
-            raise unusable(file.name or str(file), "is a folder", READABLE)
-        with _opened(file) as stream:
+        with open_file(file) as stream:
             head = stream.read(_HEAD)
             stream.seek(0)
             return _read(file.name, form or _format(head), head, stream)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise unusable(file.name, f"is no whole gzip file: {error}", READABLE) from None
-    except (OSError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(FIELD, str(path), f"cannot be read: {getattr(error, 'strerror', None) or error}") from None
-
-
-def _opened(file: Path) -> IO[bytes]:
-    """Return a file's content as a stream, unpacked."""
-    with file.open("rb") as stream:
-        packed = stream.read(2) == b"\x1f\x8b"
-    return gzip.open(file) if packed else file.open("rb")  # type: ignore[return-value]
+    except OSError as error:
+        raise InputError(FIELD, str(path), f"cannot be read: {error.strerror or error}", READABLE) from None
 
 
 def _format(head: bytes) -> Format | None:

@@ -172,7 +172,8 @@ def _fitted(traces: Sequence[Trace], way: Way, given: _Given) -> Line:
         queues[w], said = queue_of(mine, seen, found, given.buffer)
         notes += [f"{w}: {text}" for text in said]
     if any(math.isinf(queue.rate.high) for queue in queues.values()):  # a ping may have taken less time on the link
-        base = base._replace(high=base.high + PING / min(queue.rate.value for queue in queues.values()))
+        longest = max((float(one.rtt.max()) for one in delays if len(one.rtt)), default=base.high)
+        base = base._replace(high=min(base.high + PING / min(q.rate.value for q in queues.values()), longest))
     if math.isinf(base.low):
         notes.append("no round-trip time from before the load: the base is at most the least of all")
     sources = tuple(Source(t.file, t.kind, t.begun, *_counts(t)) for t in traces)
@@ -222,7 +223,7 @@ def _base(delays: Sequence[Delays], loads: Sequence[Load], rate: float) -> Estim
 
 def _base_of(delay: Delays, start: float, rate: float) -> Estimate:
     """Return the base round-trip time that one series gives [s], by what came back before the load's start."""
-    own = delay.rtt - delay.size / rate
+    own = np.maximum(delay.rtt - delay.size / rate, 0.0)  # a line that was not kept busy is faster than it seems
     idle = np.sort(own[delay.time + delay.rtt < start])
     if len(idle) < FEWEST:
         least = float(own.min())

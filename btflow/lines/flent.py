@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, Field, FiniteFloat, ValidationError
+from pydantic import AfterValidator, BaseModel, Field, FiniteFloat, ValidationError
 
 from btflow.lines.traces import PING, SEGMENT, Delays, Floats, Load, Trace, Way, unusable
 
@@ -33,9 +33,16 @@ class _Series(BaseModel):
     CONG_CONTROL: Annotated[str, Field(max_length=40)] | None = None
 
 
+def _checked(time: datetime) -> datetime:
+    """Return a time; a ValueError if it is at an end of the calendar, where it may have no time of day elsewhere."""
+    if not 1970 <= time.year < 2242:
+        raise ValueError("should be from 1970 to 2241")
+    return time
+
+
 class _Metadata(BaseModel):
     NAME: str = ""
-    T0: datetime | None = None
+    T0: Annotated[datetime, AfterValidator(_checked)] | None = None
     SERIES_META: dict[str, _Series] = {}
 
 

@@ -23,6 +23,10 @@ MANAGED = 0.5
 """Median wait at losses over the longest wait: up to this the queue is managed, from `AT_PEAK` on drop-tail."""
 
 
+MOST_LOSSES = 2000
+"""Losses that are looked at, evenly out of more: the median of these is as sure, and each takes a look at all waits."""
+
+
 def queue_of(loads: Sequence[Load], seen: Seen, rate: Estimate, buffer: str | None) -> tuple[Queued, list[str]]:
     """Return what is known of a direction's queue, and what is not, in words; the buffer may be given."""
     packet = max(load.packet for load in loads)
@@ -60,7 +64,7 @@ def _peaks(waits: Waits, lost: Floats) -> Floats:
     """
     step = float(np.median(np.diff(waits.time))) if len(waits.time) > 1 else 0.0
     found = []
-    for time in lost:
+    for time in lost[:: 1 + len(lost) // MOST_LOSSES]:
         nearest = int(np.argmin(np.abs(waits.time - time)))
         reach = 2 * (waits.wait[nearest] + waits.base) + 2 * step
         near = np.flatnonzero((waits.time >= time - reach) & (waits.time <= time + 2 * step))

@@ -114,6 +114,10 @@ class Trace:
     notes: tuple[str, ...] = ()
     """What was left out, in words."""
 
+    def __post_init__(self) -> None:
+        if self.begun is not None and not 0.0 <= self.begun < 2.0**33:
+            raise unusable(self.file, f"begins {self.begun:g} s after 1970", "a time of day before the year 2242")
+
     def shifted(self, by: float) -> Trace:
         """Return it on another clock."""
         delays = tuple(one.shifted(by) for one in self.delays)

@@ -6,7 +6,6 @@ import hashlib
 import math
 import os
 import re
-import zlib
 from array import array
 from dataclasses import dataclass
 from os import PathLike
@@ -16,19 +15,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from btflow.errors import InputError, shorten
+from btflow.files import read_file
 from btflow.units.formatting import counted
 
-LARGEST = 2**31
+LARGEST = 2**28
 """Bytes of a file, unpacked."""
 
-_GZIP = b"\x1f\x8b"
+MOST_LINES = 5_000_000
+"""Lines of a file, each of which takes 150 B of memory: all pairs of 2500 peers are 3 million."""
+
+LONGEST_LINE = 2**16
+"""Characters of a line."""
 
 _END = r"\r\n|\n|\r"
 """Of a line: of Windows, of Unix, and of old Macs."""
 
 
-def read_lines(field: str, path: str | PathLike[str], checksum: str | None = None) -> list[str]:
-    """Return the lines of a text file, plain or packed by gzip, without their ends.
+def read(field: str, path: str | PathLike[str], checksum: str | None = None) -> bytes:
+    """Return what is in a text file, unpacked if gzip packed it.
 
     Args:
         field: What the file is called in errors.
@@ -36,21 +40,26 @@ def read_lines(field: str, path: str | PathLike[str], checksum: str | None = Non
         checksum: SHA-256 of the file as it is, in hexadecimal digits; None if it is not known.
 
     Raises:
-        InputError: There is no such file, it is empty, not whole or not text, or has another checksum.
+        InputError: There is no such file, it is too large or not whole, or has another checksum.
     """
-    return split(field, path, read(field, path, checksum))
-
-
-def read(field: str, path: str | PathLike[str], checksum: str | None = None) -> bytes:
-    """Return what is in a file, unpacked; as ``read_lines``."""
     name = path_name(field, path)
     _check_digits(checksum)
-    return _unpacked(field, Path(name).name, _content(field, name, checksum))
+    try:
+        content = read_file(name, LARGEST)
+        found = None if checksum is None else hashlib.sha256(Path(name).read_bytes()).hexdigest()
+    except OSError as error:
+        allowed = "a whole file, plain or packed by gzip"
+        raise InputError(field, Path(name).name or name, f"cannot be read: {error.strerror}", allowed) from None
+    if checksum is not None and found != checksum.strip().lower():
+        raise InputError("checksum", checksum, f"is not the SHA-256 of {Path(name).name}, which is {found}")
+    return content
 
 
 def split(field: str, path: str | PathLike[str], content: bytes) -> list[str]:
-    """Return the lines of a file's content, without their ends; as ``read_lines``."""
+    """Return the lines of a file's content, without their ends; an InputError if it is empty or no text."""
     name = path_name(field, path)
+    if max(content.count(b"\n"), content.count(b"\r")) > MOST_LINES:
+        raise InputError(field, Path(name).name, "has too many lines", f"at most {MOST_LINES:,}")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -59,6 +68,8 @@ def split(field: str, path: str | PathLike[str], content: bytes) -> list[str]:
     for number, line in enumerate(lines := re.split(_END, text), 1):
         if "\0" in line:
             raise wrong(field, name, number, "is not text: it has a zero byte")
+        if len(line) > LONGEST_LINE:
+            raise wrong(field, name, number, "is too long", f"at most {LONGEST_LINE:,} characters")
     if not any(line.strip() for line in lines):
         raise InputError(field, Path(name).name, "is empty", "a file with measurements")
     return lines
@@ -99,42 +110,6 @@ def _check_digits(checksum: object) -> None:
     if checksum is None or (isinstance(checksum, str) and re.fullmatch(r"\s*[0-9a-fA-F]{64}\s*", checksum)):
         return
     raise InputError("checksum", checksum, "is no SHA-256", "64 hexadecimal digits")
-
-
-def _content(field: str, name: str, checksum: str | None) -> bytes:
-    try:
-        size = Path(name).stat().st_size
-        content = b"" if size > LARGEST else Path(name).read_bytes()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(field, name, f"cannot be read: {reason}", "a file") from None
-    if size > LARGEST:
-        raise InputError(field, Path(name).name, "is too large", f"at most {LARGEST // 2**20} MiB")
-    found = hashlib.sha256(content).hexdigest()
-    if checksum is not None and found != checksum.strip().lower():
-        raise InputError("checksum", checksum, f"is not the SHA-256 of {Path(name).name}, which is {found}")
-    return content
-
-
-def _unpacked(field: str, name: str, content: bytes) -> bytes:
-    if not content.startswith(_GZIP):
-        return content
-    try:
-        unpacker = zlib.decompressobj(wbits=31)
-        unpacked = unpacker.decompress(content, LARGEST)
-        while unpacker.eof and unpacker.unused_data.startswith(_GZIP) and len(unpacked) < LARGEST:
-            rest, unpacker = unpacker.unused_data, zlib.decompressobj(wbits=31)
-            unpacked += unpacker.decompress(rest, LARGEST - len(unpacked))
-    except zlib.error as error:
-        raise InputError(field, name, f"is damaged: {error}", "a whole gzip file") from None
-    if unpacker.unconsumed_tail or len(unpacked) >= LARGEST:
-        raise InputError(field, name, "is too large", f"at most {LARGEST // 2**20} MiB unpacked")
-    if unpacker.unused_data.strip(b"\0"):
-        raise InputError(field, name, "is damaged: something follows its end", "a whole gzip file")
-    if not unpacker.eof:
-        lines = unpacked.count(b"\n")
-        raise InputError(field, name, f"is cut off after line {lines}", "a whole gzip file")
-    return unpacked
 
 
 Floats = NDArray[np.float64]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from btflow.errors import InputError
-from btflow.paths.lines import Ends, Pairs, number, path_name, read_lines, unended, wrong
+from btflow.paths.lines import Ends, Pairs, number, path_name, read, split, unended, wrong
 from btflow.paths.model import LONGEST
 from btflow.units.formatting import counted
 
@@ -77,8 +77,8 @@ def _column(
     """Return the column of a quantity, None if there is none and none is asked for."""
     if unit is not None and unit not in units:
         raise InputError(f"{what}_unit", unit, "is unknown", ", ".join(units))
-    pattern = re.compile(rf"{what}[\W_]*({'|'.join(units)})?\W*", re.IGNORECASE)
-    found = [i for i, title in enumerate(header) if (title == wanted if wanted else pattern.fullmatch(title))]
+    pattern = re.compile(rf"{what}[\W_]*+({'|'.join(units)})?\W*", re.IGNORECASE)
+    found = [i for i, title in enumerate(header) if (pattern.fullmatch(title) if wanted is None else title == wanted)]
     if not found and wanted is None:
         return None
     if len(found) != 1:
@@ -234,7 +234,7 @@ def read_csv(
     if separator not in SEPARATORS:
         raise InputError("separator", separator, "is unknown", ", ".join(SEPARATORS))
     name = path_name(FIELD, path)
-    lines = read_lines(FIELD, path)
+    lines = split(FIELD, path, read(FIELD, path))
     rows = _rows(name, lines, SEPARATORS[separator])
     at, header = next(rows)
     header = [title.strip() for title in header]

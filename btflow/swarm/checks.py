@@ -434,6 +434,8 @@ def _locations(scenario: Scenario) -> Iterator[ScenarioError]:
         yield ScenarioError(
             f"classes.{placed[0].name}.location", ", ".join(placed[0].location), reason, "one of the two"
         )
+    if not placed and internet is None and "rtt" not in scenario.paths.model_fields_set:
+        yield ScenarioError("paths.rtt", None, "is missing, and no class has a location")
     if placed and len(placed) < len(scenario.classes):
         for peer_class in scenario.classes:
             if not peer_class.location:

@@ -58,7 +58,7 @@ class Paths(FrozenModel):
     """Round-trip time and loss between any two peers."""
 
     rtt: Rtt = 0.0
-    """Round-trip time between any two peers [s], where no matrix is used; needed where there is no ``internet``."""
+    """Round-trip time between any two peers [s], where no matrix is used; needed there if there is no ``internet``."""
     loss: Loss = 0.0
     """Chance that a packet is lost on its way to a peer, data and ACKs alike; needed where there is no ``internet``."""
     matrix: PathMatrix | None = None
@@ -72,7 +72,8 @@ class Paths(FrozenModel):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        missing = [name for name in ("rtt", "loss") if name not in self.model_fields_set]
+        needed = ("rtt", "loss") if self.matrix is None else ("loss",)
+        missing = [name for name in needed if name not in self.model_fields_set]
         if missing and self.internet is None:
             raise TableError.all_of(TableError(name, None, "is missing") for name in missing)
         return self

@@ -442,7 +442,7 @@ SWARMS = ModelKind(
         ("classes.*.disposition", "classes.*.opens"),
         ("classes.*.disposition", "classes.*.accepts"),
     ),
-    supersedes={"paths.internet": ("paths.rtt", "paths.loss")},
+    supersedes={"paths.internet": ("paths.rtt", "paths.loss"), "classes.*.location": ("paths.rtt",)},
     aliases={"internet": "paths.internet"},
     unused=unused,
 )

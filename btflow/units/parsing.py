@@ -142,7 +142,10 @@ def _to_fraction(
     if isinstance(value, str):
         text = value.strip()
     else:
-        text = str(int(value)) if isinstance(value, Integral) else repr(float(value))
+        try:
+            text = str(int(value)) if isinstance(value, Integral) else repr(float(value))
+        except (ValueError, OverflowError):  # of more than 4300 digits, or than a float holds
+            raise fail("is too long") from None
     if len(text) > _LONGEST_TEXT:
         raise fail("is too long")
     if _NOT_FINITE.match(text):

@@ -14,10 +14,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import stub
+import typer
 import xarray as xr
 from program import Run, runner
 
 from btflow import load, options
+from btflow.cli import app
 from btflow.errors import SimulationError
 from btflow.swarm import report
 
@@ -84,6 +86,14 @@ BAD_INPUTS: list[tuple[tuple[str, ...], str]] = [
     (("run", "rao2010", "--out", "a.nc", "--out", "b.nc"), "--out = 'b.nc': is a second file; allowed: one --out"),
     (("run", "rao2010", "--plot", "a.html", "--plot", "b.html"), "--plot = 'b.html': is a second file"),
     (("run", "rao2010", "--out", 253 * "x" + ".nc"), "cannot be written: File name too long"),
+    (
+        ("run", "rao2010", "--plot", "a.html", "--motion", "./a.html"),
+        "--motion = './a.html': is the file of --plot, too",
+    ),
+    (("run", "./a.nc", "--out", "a.nc"), "--out = 'a.nc': is read, too"),
+    (("run", "rao2010", "--set", "title=\udcff"), r"control characters, or bytes that are no UTF-8: '\udcff'"),
+    (("run", "\udcff\n.toml"), r"\udcff\n.toml: no such file"),
+    (("link", "rao2010"), "is a swarm, which btflow run and load take"),
     (("run", "rao2010", "--nosuch"), "--nosuch"),
     (("run", "rao2010", "extra"), "extra"),
     (
@@ -114,6 +124,40 @@ def test_bad_input_is_one_message_and_exit_code_2(
     assert text in err
 
 
+FINE = {
+    "run": ("rao2010", "--set", "leechers=3"),
+    "sweep": ("rao2010", "--vary", "rtt=0ms,1s", "--set", "leechers=3", "--out", "x.zarr"),
+    "link": ("--flow", "cubic", "--duration", "1 s"),
+    "export": ("x.zarr", "x.csv"),
+    "calibrate": (str(Path(__file__).parents[1] / "lines" / "recorded" / "packets-up.json.gz"),),
+    "handout": ("folder",),
+}
+"""Arguments that make a command work."""
+OPTIONS = [
+    (command, parameter.opts[0])
+    for command, found in typer.main.get_command(app.app).commands.items()  # type: ignore[attr-defined]  # it has some
+    for parameter in found.params
+    if not getattr(parameter, "is_flag", False) and parameter.opts[0] not in ("--help", "--site")
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("command", "option"), OPTIONS)
+def test_an_empty_text_is_refused_by_every_option(
+    run: Run, command: str, option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    fine = FINE.get(command, ())
+    if option.startswith("--"):
+        at = fine.index(option) if option in fine else len(fine)
+        args = (*fine[:at], option, "", *fine[at + 2 :])
+    else:
+        args = ("", *fine[1:]) if option != "file" else (*fine[:1], "")
+    code, out, err = run(command, *args)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert not list(tmp_path.iterdir())
+
+
 BAD_FILES: list[tuple[str, bytes, str]] = [
     ("syntax", b"x = [1]\ny = [\n1,,\n", "at line 3, column 3"),
     ("unclosed", b"x = [\n", "at end of document"),
@@ -124,6 +168,13 @@ BAD_FILES: list[tuple[str, bytes, str]] = [
     ("foreign", b"[tool.poetry]\nname = 'x'\n", "classes"),
     ("deep", b"x = " + b"[" * 5000 + b"]" * 5000, "nested too deeply"),
     ("nested", b"x = " + b"[" * 50 + b"]" * 50, "nested too deeply"),
+    ("chain", b"a." * 3000 + b"a = 1\n", "nested too deeply"),
+    ("digits", b"x = " + b"9" * 5000, "a whole number has more than 64 bits"),
+    ("hexadecimal", b"x = 0x" + b"f" * 5000, "a whole number has more than 64 bits"),
+    ("escapes", b'title = "\\u001b[31m"\n', r"control characters, or bytes that are no UTF-8: '\x1b[31m'"),
+    ("large", b"#" * (2**20 + 1), "is larger than 1 MiB"),
+    ("link", b"[flows.a]\ncc = 'cubic'\n", "is a link experiment, which btflow link and load_link take"),
+    ("cubic", b"base = 'cubic'\n", "is a congestion control, which btflow link --flow takes"),
 ]
 
 
@@ -144,7 +195,10 @@ def test_missing_model_files_and_folders(run: Run, tmp_path: Path) -> None:
     (tmp_path / "folder.toml").mkdir()
     code, _, err = run("run", str(tmp_path / "folder.toml"))
     assert code == 2
-    assert "is a directory" in err
+    assert "is a folder" in err
+    os.mkfifo(tmp_path / "pipe.toml")
+    assert "it is a pipe, not a file" in run("run", str(tmp_path / "pipe.toml"))[2]
+    assert "it is a device, not a file" in run("run", "/dev/zero")[2]
 
 
 def test_any_field_is_set_by_its_path(run: Run) -> None:

@@ -125,7 +125,7 @@ def test_settings_compose_and_are_taken_back(choice: tuple[str, dict[str, object
 def test_tables_in_which_nothing_is_set_are_the_same_objects() -> None:
     """That is what makes a sweep's point cheap: the transport, the clients and the matrix are not read again."""
     base = load("rao2010", leecher_as="AS1,AS2", seed_as="AS1")
-    slower = base.set(rtt="30 ms", upload_limit="35 kB/s")
+    slower = base.set(loss="1%", upload_limit="35 kB/s")
     assert slower.paths.matrix is base.paths.matrix
     assert slower.transport is base.transport
     assert slower.classes[1].client is base.classes[1].client

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,7 @@ def changed(name: str, **values: Any) -> bytes:
 
 
 PCAP = content("packets-up.pcap")
+LOG = b"".join(b"64 bytes from 192.0.2.1: icmp_seq=%d ttl=57 time=20 ms\n" % number for number in (1, 5))
 BAD: dict[str, tuple[bytes, str]] = {
     "empty": (b"", "is empty"),
     "blank": (b" \n\n", "is empty"),
@@ -106,6 +108,13 @@ BAD: dict[str, tuple[bytes, str]] = {
     "no reply": (b"PING 192.0.2.1 (192.0.2.1) 56(84) bytes of data.\n", "has no reply in it"),
     "unit": (b"64 bytes from 192.0.2.1: icmp_seq=1 ttl=57 time=20 h\n", "line 1 has a time in 'h'"),
     "hours": (b"64 bytes from 192.0.2.1: icmp_seq=1 ttl=57 time=9999 s\n", "line 1 has a round-trip time of 9999 s"),
+    "number": (LOG.replace(b"=5 ", b"=9000000 "), "has pings of the numbers 1 to 9000000"),
+    "line": (LOG + b"1 bytes from " * 100, "line 3 has 1,300 characters; allowed: at most 500"),
+    "bytes": (LOG.replace(b"64", b"70000"), "line 1 has a ping of 70000 B"),
+    "year 33658": (
+        b"[999999999999.5] " + LOG[: LOG.index(b"\n")],
+        "begins 1e+12 s after 1970; allowed: a time of day",
+    ),
     "not UTF-8": (b"PING \xff\xfe\n64 bytes from 192.0.2.1: icmp_seq=1 ttl=57 time=20 ms\n", "byte 5 is not UTF-8"),
     "iperf3 with an error": (
         changed("packets-up.json", error="error - unable to connect to server"),
@@ -122,6 +131,10 @@ BAD: dict[str, tuple[bytes, str]] = {
     "flent of pings in furlongs": (
         changed("packets-flent.flent", metadata__SERIES_META={"TCP upload": {"UNITS": "furlongs"}}),
         "has TCP upload in 'furlongs'",
+    ),
+    "flent at the end of the calendar": (
+        changed("packets-flent.flent", metadata__T0="9999-12-31T23:59:59-14:00"),
+        "metadata.T0: Value error, should be from 1970 to 2241",
     ),
     "flent without a load": (changed("packets-flent.flent", results={"qdisc": [0] * 10}), "go with its times"),
     "cut flent": (content("packets-flent.flent")[:9000], "is no whole flent file: its JSON: "),
@@ -150,6 +163,9 @@ def test_a_bad_file_is_refused_in_one_sentence(tmp_path: Path, what: str) -> Non
 def test_folders_missing_files_and_wrong_formats(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is a folder"):
         lines.fit(tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="it is a pipe, not a file"):
+        lines.fit(tmp_path / "pipe")
     with pytest.raises(InputError, match="cannot be read: No such file"):
         lines.fit(tmp_path / "none.log")
     with pytest.raises(InputError, match="file: is not given"):

@@ -95,6 +95,9 @@ def test_what_is_wrong_is_said_with_its_line(tmp_path: Path, given_file: dict[st
         (b"\xef\xbb\xbfrtt_ms\n12\n\xff\xfe\n", "line 3 is not text in UTF-8"),  # a mark of UTF-8 before the header
         (b"\xef\xbb\xbfrtt_ms\n1\n\xff", "line 3 is not text in UTF-8"),
         (b"rtt_ms\n12\n1\x002\n", "line 3 is not text: it has a zero byte"),
+        (b"rtt_ms\n" + b"1" * 70_000, "line 2 is too long; allowed: at most 65,536 characters"),
+        (gzip.compress(b"rtt_ms\n" + b"1\n" * 5_000_000, mtime=0), "has too many lines; allowed: at most 5,000,000"),
+        (gzip.compress(bytes(2**28 + 1), 1, mtime=0), "is larger than 256 MiB, unpacked"),
         (
             gzip.compress(b"rtt_ms\n" + b"".join(b"%d\n" % i for i in range(10, 9999)), mtime=0)[:-9],
             "is cut off after line",

@@ -228,7 +228,7 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
         lambda: swarm(internet=300 * "x" + ".toml"),
         r"^internet = 'xxx.*cannot be read: File name too long",
     ),
-    "a folder": (lambda: swarm(internet="./"), r"^internet = './': . is a directory, not a model file"),
+    "a folder": (lambda: swarm(internet="./"), r"^internet = './': . cannot be read: it is a folder, not a file"),
     "nameless": (lambda: swarm(internet={"base": "iplane", "name": " "}), r"paths.internet.name.*is an empty name"),
     "falling": (
         lambda: swarm(internet=constant() | {"loss": [{"share": 0.5, "value": 0.1}, {"share": 1.0, "value": 0}]}),

@@ -19,7 +19,7 @@ from btflow.config.catalog import parse
 
 SETTINGS: dict[str, object] = {
     "upload_limit": "50 kB/s",
-    "rtt": "400 ms",
+    "arrival_spread": "30 s",
     "loss": 0.05,
     "tso": True,
     "leechers": 30,
@@ -89,7 +89,9 @@ def test_digest_is_of_the_physical_content_alone(rao2010: Scenario, edit: Edit) 
     assert load(renamed).digest() == rao2010.digest()
     assert rao2010.set(upload_limit="20 KiB/s").digest() == rao2010.digest()
     placed = rao2010.set(leecher_as="AS1", seed_as="AS2")
-    assert placed.set(rtt="1 s").digest() == placed.digest()
+    assert rao2010.set(rtt="1 s").set(leecher_as="AS1", seed_as="AS2").digest() == placed.digest()
+    with pytest.raises(InputError, match=r"^rtt = '1 s': is never used: leecher_as = AS1 takes its place"):
+        placed.set(rtt="1 s")
     others = [rao2010.set(**{name: value}) for name, value in SETTINGS.items() if not name.endswith("as")]
     assert len({s.digest() for s in [rao2010, placed, *others]}) == 2 + len(others)
 
