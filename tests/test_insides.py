@@ -25,6 +25,7 @@ ROOT = Path(btflow.__file__).parent
 COMPILER = ROOT / "kernels" / "compiler"
 
 LIBRARY = "_final_module _shared_module _finalized _linking_libraries _get_module_for_linking _optimize_final_module"
+LIBRARY += " _optimize_functions _codegen._data_layout"
 CACHE = "_cache_file _cache_path _impl _impl.filename_base _impl.locator.get_source_stamp cache_path"
 PASSES = "_analysis"
 INSIDES = {

@@ -9,7 +9,7 @@ entries alone. So the library of a kernel keeps the code of that kernel as it wa
 kernels it reaches, each once. There nobody else can call them, and LLVM inlines and passes arguments as it likes.
 
 Insides: of `numba.core.codegen.JITCodeLibrary` `_final_module`, `_shared_module`, `_finalized`, `_linking_libraries`,
-`_get_module_for_linking`, `_optimize_final_module`, `_raise_if_finalized`; the passes of
+`_get_module_for_linking`, `_optimize_final_module`, `_optimize_functions`, `_codegen`, `_raise_if_finalized`; the passes of
 `numba.core.compiler.DefaultPassBuilder`; the option `_nrt`. Beside test_insides.py, test_linking.py fails.
 """
 
@@ -20,9 +20,9 @@ import numba
 from numba.core import compiler
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_machinery import LoweringPass, PassManager, _pass_registry, register_pass
-from numba.core.postproc import PostProcessor
 from numba.core.transforms import canonicalize_cfg
-from numba.core.typed_passes import NativeLowering
+from numba.core.typed_passes import NativeLowering, NopythonRewrites
+from numba.core.untyped_passes import InlineClosureLikes
 
 from btflow.kernels.compiler import cache
 
@@ -53,6 +53,10 @@ class KernelLibrary(JITCodeLibrary):
     def get_pointer_to_function(self, name):  # noqa: ARG002  # as llvmlite calls it
         """Return what Python would call."""
         return _NO_CALL
+
+    def _optimize_functions(self, ll_module):
+        """Leave it as it is: it is optimised in each entry that reaches it."""
+        ll_module.data_layout = self._codegen._data_layout
 
     def _get_module_for_linking(self):
         """Return a module of this kernel and all that it reaches, whose functions may be in other modules as well."""
@@ -119,25 +123,31 @@ class _ForEntry(_Library):
 
 
 class _Passes(PassManager):
-    """Numba's passes, without a description of each in words for listeners: the types of a state are kilobytes long."""
+    """Numba's passes, without what takes a fifth of the time and serves nobody here.
+
+    That is a description of each pass in words for listeners (types of a state are kilobytes long), and the lives of
+    all variables anew after each pass, which generators and lifted loops need. A pass that needs them asks by itself.
+    """
 
     def _runPass(self, index, pss, internal_state):  # noqa: N802, ARG002  # as Numba calls it
         """Run a pass."""
         pss.analysis = self._analysis
-        steps = pss.run_initialization, pss.run_pass, pss.run_finalizer
-        mutated = sum(bool(step(internal_state)) for step in steps)
+        for step in (pss.run_initialization, pss.run_pass, pss.run_finalizer):
+            step(internal_state)
         if _pass_registry.get(type(pss)).mutates_CFG:
-            if mutated:
-                PostProcessor(internal_state.func_ir).run()
-            else:
-                internal_state.func_ir.blocks = canonicalize_cfg(internal_state.func_ir.blocks)
+            internal_state.func_ir.blocks = canonicalize_cfg(internal_state.func_ir.blocks)
+
+
+_IDLE = (InlineClosureLikes, NopythonRewrites)
+"""Passes for closures and expressions of whole arrays, of which kernels have none: an eighth of the time."""
 
 
 class _Compiler(compiler.CompilerBase):
     def define_pipelines(self):
         """Numba's passes, and `library` before the lowering."""
         passes = _Passes("nopython")
-        passes.passes = compiler.DefaultPassBuilder.define_nopython_pipeline(self.state).passes
+        usual = compiler.DefaultPassBuilder.define_nopython_pipeline(self.state).passes
+        passes.passes = [each for each in usual if each[0] not in _IDLE]
         at = [step for step, _ in passes.passes].index(NativeLowering)
         passes.passes.insert(at, (self.library, "make the library"))
         passes.finalize()
