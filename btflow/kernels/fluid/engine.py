@@ -18,24 +18,24 @@ from btflow.kernels.link import sampling
 def note(s, t, dt):
     """Enter the step that ends at `t`."""
     rules = s.net.rules
-    if t > rules.warmup:
+    if s.time[0].counted > 0.0:
         for k in range(rules.queues):
-            note_queue(s, k, dt)
+            note_queue(s, k, s.time[0].counted, dt)
     clock, most = s.net.clock[0], s.net.queue_series.shape[0]
     while clock.sample < most and clock.sample * rules.sample_every <= t + 1e-9:
         sample(s)
 
 
 @kernel
-def note_queue(s, k, dt):
-    """Length, bytes and packets of queue `k`; its length of this moment is drawn from its scatter."""
+def note_queue(s, k, counted, dt):
+    """Length, bytes and packets of queue `k` for the `counted` part of the step; its length of this moment is drawn from its scatter."""
     hop, q = s.hop[k], s.net.queue[k]
-    hop.arrived += hop.packets * dt
+    hop.arrived += hop.packets * counted
     q.arrivals = int(hop.arrived)
-    q.byte_seconds += waiting(hop.seen, hop) * q.rate * dt
-    q.served += hop.left
+    q.byte_seconds += waiting(hop.seen, hop) * q.rate * counted
+    q.served += hop.left * (counted / dt)
     drawn = min(max(hop.queue + hop.spread * normal(s.net.rng), 0.0), hop.room)
-    s.net.queue_time[k, min(packets(drawn, hop), s.net.queue_time.shape[1] - 1)] += dt
+    s.net.queue_time[k, min(packets(drawn, hop), s.net.queue_time.shape[1] - 1)] += counted
 
 
 @kernel
@@ -85,6 +85,7 @@ def run(state, most):
             sample(s)
         t = min(before + time.step, rules.duration)
         time.steps += 1
+        time.counted = max(t - max(before, rules.warmup), 0.0)
         s.net.clock[0].now = t
         move(s, t, t - before)
     return MORE

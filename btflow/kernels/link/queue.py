@@ -56,9 +56,7 @@ def line_up(net, k, q, t, into, parcel, size):
         wait.bytes = size
         wait.packets = packets
         q.last += 1
-    elif t >= net.rules.warmup:
-        q.served += size
-    q.free_at = start + size / q.rate
+    occupy(net, q, start, size)
     parcels.put_in_pipe(net, into, q.free_at, parcel)
 
 
@@ -79,8 +77,6 @@ def advance(net, k, q, t):
         parcels.note_length(net, k, q, wait.at)
         q.packets -= wait.packets
         q.bytes -= wait.bytes
-        if wait.at >= net.rules.warmup:
-            q.served += wait.bytes
         q.first += 1
 
 
@@ -92,13 +88,19 @@ def serve(net, k, q, t):
         schedule(net, source_of(net, k), FOREVER)
         return
     parcel = net.waiting[n]
-    q.free_at = t + parcel.bytes / q.rate
-    if t >= net.rules.warmup:
-        q.served += parcel.bytes
+    occupy(net, q, t, parcel.bytes)
     parcel.bytes -= q.framing * parcel.packets
     parcels.put_in_pipe(net, parcel.pipe, q.free_at, parcel)
     parcels.give_node(net, n)
     schedule(net, source_of(net, k), q.free_at)
+
+
+@kernel
+def occupy(net, q, t, size):
+    """Sending `size` bytes takes the link from `t` on: the bytes that leave between warm-up and end count as served."""
+    q.free_at = t + size / q.rate
+    outside = max(net.rules.warmup - t, 0.0) + max(q.free_at - net.rules.duration, 0.0)
+    q.served += size if outside == 0.0 else max(size - outside * q.rate, 0.0)
 
 
 @kernel
@@ -124,5 +126,3 @@ def close(net, k, t):
     if q.kind == DROP_TAIL or q.kind == PIE:
         advance(net, k, q, t)
     parcels.note_length(net, k, q, t)
-    in_service = q.free_at - (q.bytes / q.rate if q.kind == DROP_TAIL or q.kind == PIE else 0.0)
-    q.served -= max(0.0, in_service - t) * q.rate  # of the packet in service, what has not left yet
