@@ -179,6 +179,8 @@ class Replica:
     """Mean round-trip time of each peer's paths to all others [s] (peers,); None if each pair does not have its own."""
     path_loss: Floats | None = None
     """Mean loss of these paths (peers,)."""
+    passed: Floats | None = None
+    """Of `sent` what the limit has paid for and, on access links, what came to others [B] (peers,); None: all of it."""
 
     def packed(self) -> bytes:
         """Return all of it as the bytes of an .npz file, which ``unpacked`` takes."""
@@ -255,6 +257,7 @@ def collect(
         counted=(rank >= program.discard) & (rank < program.target),
         present=np.where(started, np.maximum(gone - peer.start, 0.0), 0.0),
         sent=peer.bytes_up.copy(),
+        passed=_passed(program, state, gone),
         received=peer.bytes_down.copy(),
         duplicates=peer.duplicates.astype(np.int64),
         cancelled=peer.cancelled.astype(np.int64),
@@ -271,6 +274,20 @@ def collect(
         path_rtt=_of_paths(program, state.rtt),
         path_loss=_of_paths(program, state.loss),
     )
+
+
+def _passed(program: Program, state: Swarm | Flow, gone: Floats) -> Floats:
+    """Payload that was sent by the time each peer was `gone`: a limiter writes a unit or a quota before it pays."""
+    peer = state.peer
+    if isinstance(state, Flow):
+        return np.asarray(peer.bytes_up.copy(), np.float64)
+    begun = np.flatnonzero(state.turns > 0)  # in blocks that do not count yet
+    paid = np.zeros(len(peer))
+    np.add.at(paid, begun >> state.rules.slot_bits, state.conn.full[begun] - state.turns[begun])
+    capped = np.isfinite(program.upload_limit)
+    ahead = np.multiply(peer.turn - gone, program.upload_limit, out=np.zeros(len(peer)), where=capped)
+    passed = np.maximum(peer.bytes_up - np.maximum(ahead - paid * peer.unit, 0.0), 0.0)
+    return passed if program.links is None else np.minimum(passed, peer.bytes_across)
 
 
 def _seen(program: Program, state: Swarm | Flow, links: Access | None) -> Uplinks | None:
@@ -294,14 +311,14 @@ def sending_rate(program: Program) -> Floats:
 
 
 def utilisation(row: Replica, rate: Floats) -> Floats:
-    """Payload sent over what could be sent while the peer was there (peers,); NaN for who never started.
+    """Payload that passed over what could while the peer was there (peers,); NaN for who never started.
 
     Args:
         row: A replica.
         rate: What each peer may send [B/s] (peers,).
     """
-    room = rate * row.present
-    return np.asarray(np.divide(row.sent, room, out=np.full_like(room, np.nan), where=room > 0.0), np.float64)
+    room, passed = rate * row.present, row.sent if row.passed is None else row.passed
+    return np.asarray(np.divide(passed, room, out=np.full_like(room, np.nan), where=room > 0.0), np.float64)
 
 
 def completion_rank(done: Floats) -> Ints:

@@ -28,7 +28,7 @@ def note(s, t, dt):
 
 @kernel
 def note_queue(s, k, counted, dt):
-    """Length, bytes and packets of queue `k` for the `counted` part of the step; its length of this moment is drawn from its scatter."""
+    """Length, bytes and packets of queue `k` for the `counted` part of a step; its length is drawn from its scatter."""
     hop, q = s.hop[k], s.net.queue[k]
     hop.arrived += hop.packets * counted
     q.arrivals = int(hop.arrived)

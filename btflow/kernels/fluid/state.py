@@ -97,7 +97,7 @@ PASSAGE = np.dtype(
     align=True,
 )
 
-TIME = np.dtype([("step", "f8"), ("steps", "i8"), ("counted", "f8")])  # counted: of this step what lies after the warm-up
+TIME = np.dtype([("step", "f8"), ("steps", "i8"), ("counted", "f8")])  # counted: part of a step after the warm-up [s]
 
 # net: the state of packets; lane (flows,), hop (queues,), passage (flows, PASSAGES), time (1,); past (flows, steps):
 # a ring of what had arrived after each of the last steps [segments]; queued and unused (queues, steps): of the

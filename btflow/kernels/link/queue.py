@@ -56,7 +56,9 @@ def line_up(net, k, q, t, into, parcel, size):
         wait.bytes = size
         wait.packets = packets
         q.last += 1
-    occupy(net, q, start, size)
+    else:
+        count_served(net, q, t, size)
+    q.free_at = start + size / q.rate
     parcels.put_in_pipe(net, into, q.free_at, parcel)
 
 
@@ -77,6 +79,7 @@ def advance(net, k, q, t):
         parcels.note_length(net, k, q, wait.at)
         q.packets -= wait.packets
         q.bytes -= wait.bytes
+        count_served(net, q, wait.at, wait.bytes)
         q.first += 1
 
 
@@ -88,7 +91,8 @@ def serve(net, k, q, t):
         schedule(net, source_of(net, k), FOREVER)
         return
     parcel = net.waiting[n]
-    occupy(net, q, t, parcel.bytes)
+    q.free_at = t + parcel.bytes / q.rate
+    count_served(net, q, t, parcel.bytes)
     parcel.bytes -= q.framing * parcel.packets
     parcels.put_in_pipe(net, parcel.pipe, q.free_at, parcel)
     parcels.give_node(net, n)
@@ -96,10 +100,9 @@ def serve(net, k, q, t):
 
 
 @kernel
-def occupy(net, q, t, size):
-    """Sending `size` bytes takes the link from `t` on: the bytes that leave between warm-up and end count as served."""
-    q.free_at = t + size / q.rate
-    outside = max(net.rules.warmup - t, 0.0) + max(q.free_at - net.rules.duration, 0.0)
+def count_served(net, q, t, size):
+    """Service of `size` bytes begins at `t`: those of them count that leave between the warm-up and the end."""
+    outside = max(net.rules.warmup - t, 0.0) + max(t + size / q.rate - net.rules.duration, 0.0)
     q.served += size if outside == 0.0 else max(size - outside * q.rate, 0.0)
 
 
