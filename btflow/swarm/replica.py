@@ -277,17 +277,19 @@ def collect(
 
 
 def _passed(program: Program, state: Swarm | Flow, gone: Floats) -> Floats:
-    """Payload that was sent by the time each peer was `gone`: a limiter writes a unit or a quota before it pays."""
-    peer = state.peer
+    """Payload that was sent by the time each peer was `gone`: a limiter writes a unit or a quota before it is paid."""
+    peer, begun = state.peer, np.zeros(len(state.peer))  # begun: of blocks that do not count yet [B]
     if isinstance(state, Flow):
-        return np.asarray(peer.bytes_up.copy(), np.float64)
-    begun = np.flatnonzero(state.turns > 0)  # in blocks that do not count yet
-    paid = np.zeros(len(peer))
-    np.add.at(paid, begun >> state.rules.slot_bits, state.conn.full[begun] - state.turns[begun])
+        paid_at = np.where(peer.active == 0, peer.free_at, 0.0)
+    else:
+        paid_at, partly = peer.turn, np.flatnonzero(state.turns > 0)
+        owner = partly >> state.rules.slot_bits
+        np.add.at(begun, owner, (state.conn.full[partly] - state.turns[partly]) * peer.unit[owner])
     capped = np.isfinite(program.upload_limit)
-    ahead = np.multiply(peer.turn - gone, program.upload_limit, out=np.zeros(len(peer)), where=capped)
-    passed = np.maximum(peer.bytes_up - np.maximum(ahead - paid * peer.unit, 0.0), 0.0)
-    return passed if program.links is None else np.minimum(passed, peer.bytes_across)
+    ahead = np.multiply(paid_at - gone, program.upload_limit, out=np.zeros(len(peer)), where=capped)
+    passed = np.maximum(peer.bytes_up - np.maximum(ahead - begun, 0.0), 0.0)
+    across = passed if program.links is None or isinstance(state, Flow) else peer.bytes_across
+    return np.asarray(np.minimum(passed, across), np.float64)
 
 
 def _seen(program: Program, state: Swarm | Flow, links: Access | None) -> Uplinks | None:

@@ -25,7 +25,7 @@ RULES: tuple[tuple[str, str, float, float], ...] = (  # words in the name, unit,
     ("unchokes|terminations|slots", "1", 0.0, math.inf),
     ("", "s|B|B/s|packets|segments|pieces", 0.0, math.inf),
 )
-UNKNOWN = "completion|start_time|rtt|srtt|ssthresh|window|voip|probe_delay|limited|utilisation|message_delay|latency"
+UNKNOWN = "completion|start_time|rtt|srtt|ssthresh|window|voip|probe_delay|limited|utilisation|message_delay|latency|download_slots"
 """Of datasets: values that nobody has (of who did not finish, what was not sent, nobody there) are NaN."""
 OF_FIGURES = f"{UNKNOWN}|share|index|mos|delay|delivered|jitter|loss|queue_packets|bottleneck|queue"
 ROUNDING = 1e-9

@@ -175,7 +175,7 @@ def edges(draw: st.DrawFn) -> Scenario:
         "leechers": ["1", "2", "7"],
         "file_size": ["1 B", "16 KiB", "40 kB", "300 kB"],
         "piece_size": ["16 KiB", "64 KiB"],
-        "client": ["mainline-4.0", "libtorrent-2", "libtorrent-2.1", "transmission-3", "utorrent-3.0", "ns2-eger"],
+        "classes.*.client": ["mainline-4.0", "libtorrent-2", "libtorrent-2.1", "transmission-3", "utorrent-3.0", "ns2-eger"],
         "slots": ["0", "1"],
         "rtt": ["0 ms", "1 ms", "1 s"],
         "loss": ["0%", "10%"],
