@@ -102,8 +102,9 @@ def serve(net, k, q, t):
 @kernel
 def count_served(net, q, t, size):
     """Service of `size` bytes begins at `t`: those of them count that leave between the warm-up and the end."""
-    outside = max(net.rules.warmup - t, 0.0) + max(t + size / q.rate - net.rules.duration, 0.0)
-    q.served += size if outside == 0.0 else max(size - outside * q.rate, 0.0)
+    left = t + size / q.rate
+    begin, end = max(t, net.rules.warmup), min(left, net.rules.duration)
+    q.served += size if begin == t and end == left else max(end - begin, 0.0) * q.rate
 
 
 @kernel
