@@ -7,6 +7,8 @@ window over its round trip; 3. the queues take it, one step for a queue: what le
 the next step; 4. what their buffers do not take is lost; 5. statistics.
 """
 
+import math
+
 from btflow.kernels.compiler.intrinsics import by_ref
 from btflow.kernels.compiler.jit import entry, kernel
 from btflow.kernels.flow.windows import normal
@@ -46,8 +48,8 @@ def waiting(queue, hop):
 
 @kernel
 def packets(queue, hop):
-    """How many packets that is."""
-    return int(round(waiting(queue, hop) / (hop.packet * hop.per_byte)))
+    """How many packets that is; half a packet more, as in a full buffer, is none."""
+    return int(math.ceil(waiting(queue, hop) / (hop.packet * hop.per_byte) - 0.5 - 1e-9))
 
 
 @kernel
