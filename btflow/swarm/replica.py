@@ -280,7 +280,13 @@ def _passed(program: Program, state: Swarm | Flow, gone: Floats) -> Floats:
     """Payload that was sent by the time each peer was `gone`: a limiter writes a unit or a quota before it is paid."""
     peer, begun = state.peer, np.zeros(len(state.peer))  # begun: of blocks that do not count yet [B]
     if isinstance(state, Flow):
-        paid_at = np.where(peer.active == 0, peer.free_at, 0.0)
+        if program.links is not None:  # it counts what came
+            return np.asarray(peer.bytes_up.copy(), np.float64)
+        partly = np.flatnonzero(state.finish < FOREVER)
+        owner = partly >> state.lane_bits
+        np.add.at(begun, owner, np.maximum(peer.work[owner] - state.lane.began[partly], 0.0))
+        owed = state.session.quota_at - np.minimum(state.session.left, 0.0) / program.upload_limit
+        paid_at = np.where(peer.active > 0, peer.now, np.maximum(peer.free_at, owed))  # it looks ahead of the end
     else:
         paid_at, partly = peer.turn, np.flatnonzero(state.turns > 0)
         owner = partly >> state.rules.slot_bits
@@ -288,8 +294,7 @@ def _passed(program: Program, state: Swarm | Flow, gone: Floats) -> Floats:
     capped = np.isfinite(program.upload_limit)
     ahead = np.multiply(paid_at - gone, program.upload_limit, out=np.zeros(len(peer)), where=capped)
     passed = np.maximum(peer.bytes_up - np.maximum(ahead - begun, 0.0), 0.0)
-    across = passed if program.links is None or isinstance(state, Flow) else peer.bytes_across
-    return np.asarray(np.minimum(passed, across), np.float64)
+    return np.asarray(passed if program.links is None else np.minimum(passed, peer.bytes_across), np.float64)
 
 
 def _seen(program: Program, state: Swarm | Flow, links: Access | None) -> Uplinks | None:
