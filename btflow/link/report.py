@@ -103,7 +103,7 @@ def _queue(result: xarray.Dataset, place: int) -> dict[str, Any]:
         "mean_ms": _milliseconds(queue["queue_mean_delay"]),
         **lengths,
         "utilisation": _number(queue["utilisation"]),
-        "dropped": _number(min(float(queue["drops"]) / came, 1.0)) if came > 0 else None,
+        "dropped": _number(float(queue["drops"]) / came) if came > 0 else None,
     }
 
 

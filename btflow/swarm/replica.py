@@ -179,6 +179,8 @@ class Replica:
     """Mean round-trip time of each peer's paths to all others [s] (peers,); None if each pair does not have its own."""
     path_loss: Floats | None = None
     """Mean loss of these paths (peers,)."""
+    passed: Floats | None = None
+    """Of `sent` what the limit has paid for and, on access links, what came to others [B] (peers,); None: all of it."""
 
     def packed(self) -> bytes:
         """Return all of it as the bytes of an .npz file, which ``unpacked`` takes."""
@@ -255,6 +257,7 @@ def collect(
         counted=(rank >= program.discard) & (rank < program.target),
         present=np.where(started, np.maximum(gone - peer.start, 0.0), 0.0),
         sent=peer.bytes_up.copy(),
+        passed=_passed(program, state, gone),
         received=peer.bytes_down.copy(),
         duplicates=peer.duplicates.astype(np.int64),
         cancelled=peer.cancelled.astype(np.int64),
@@ -271,6 +274,27 @@ def collect(
         path_rtt=_of_paths(program, state.rtt),
         path_loss=_of_paths(program, state.loss),
     )
+
+
+def _passed(program: Program, state: Swarm | Flow, gone: Floats) -> Floats:
+    """Payload that was sent by the time each peer was `gone`: a limiter writes a unit or a quota before it is paid."""
+    peer, begun = state.peer, np.zeros(len(state.peer))  # begun: of blocks that do not count yet [B]
+    if isinstance(state, Flow):
+        if program.links is not None:  # it counts what came
+            return np.asarray(peer.bytes_up.copy(), np.float64)
+        partly = np.flatnonzero(state.finish < FOREVER)
+        owner = partly >> state.lane_bits
+        np.add.at(begun, owner, np.maximum(peer.work[owner] - state.lane.began[partly], 0.0))
+        owed = state.session.quota_at - np.minimum(state.session.left, 0.0) / program.upload_limit
+        paid_at = np.where(peer.active > 0, peer.now, np.maximum(peer.free_at, owed))  # it looks ahead of the end
+    else:
+        paid_at, partly = peer.turn, np.flatnonzero(state.turns > 0)
+        owner = partly >> state.rules.slot_bits
+        np.add.at(begun, owner, (state.conn.full[partly] - state.turns[partly]) * peer.unit[owner])
+    capped = np.isfinite(program.upload_limit)
+    ahead = np.multiply(paid_at - gone, program.upload_limit, out=np.zeros(len(peer)), where=capped)
+    passed = np.maximum(peer.bytes_up - np.maximum(ahead - begun, 0.0), 0.0)
+    return np.asarray(passed if program.links is None else np.minimum(passed, peer.bytes_across), np.float64)
 
 
 def _seen(program: Program, state: Swarm | Flow, links: Access | None) -> Uplinks | None:
@@ -294,14 +318,14 @@ def sending_rate(program: Program) -> Floats:
 
 
 def utilisation(row: Replica, rate: Floats) -> Floats:
-    """Payload sent over what could be sent while the peer was there (peers,); NaN for who never started.
+    """Payload that passed over what could while the peer was there (peers,); NaN for who never started.
 
     Args:
         row: A replica.
         rate: What each peer may send [B/s] (peers,).
     """
-    room = rate * row.present
-    return np.asarray(np.divide(row.sent, room, out=np.full_like(room, np.nan), where=room > 0.0), np.float64)
+    room, passed = rate * row.present, row.sent if row.passed is None else row.passed
+    return np.asarray(np.divide(passed, room, out=np.full_like(room, np.nan), where=room > 0.0), np.float64)
 
 
 def completion_rank(done: Floats) -> Ints:

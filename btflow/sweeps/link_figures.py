@@ -187,7 +187,7 @@ def _queues(run: _Run) -> dict[str, Floats]:
         run["queue_mean_packets"],
         lengths[:, MEDIAN],
         lengths[:, P95],
-        np.minimum(dropped, 1.0),
+        dropped,
     )
     return dict(zip(run.program.queue_names, np.stack(columns, axis=1), strict=True))
 

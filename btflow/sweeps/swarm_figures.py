@@ -238,7 +238,9 @@ def _limited(swarm: Swarm, group: Group) -> tuple[float, ...]:
 
 def _of_swarm(row: Replica, common: Peers) -> tuple[float, ...]:
     received = float(row.received.sum())
-    again = float(row.duplicates.sum()) * common.block_size
+    done = np.isfinite(row.completion)  # these have the file, whose last block may be short, and what came besides
+    again = float(row.received[done].sum()) - common.file_size * float(done.sum())
+    again += float(row.duplicates[~done].sum()) * min(common.block_size, common.file_size)
     sent = float(row.sent[common.seeds].sum())
     return row.last, sent / common.file_size, again / received if received else np.nan
 

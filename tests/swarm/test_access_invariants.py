@@ -7,14 +7,21 @@ from typing import Any
 
 import access_checks as checks
 import access_made as made
+import bounds
+import numpy as np
 import pytest
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, event, given, reject, settings
 from hypothesis import strategies as st
 
+from btflow import load
 from btflow.config.catalog import parse
+from btflow.errors import InputError, SimulationError
 from btflow.kernels.access.engine import CRAMPED
 from btflow.kernels.swarm.engine import FINISHED, FULL
+from btflow.options import FIDELITIES, Fidelity
 from btflow.swarm.program import compile_scenario
+from btflow.swarm.scenario import Scenario
+from btflow.sweeps.swarm_figures import Swarms
 
 CONTROLS = ("newreno", "cubic", "ledbat", "utp", "vegas", "nice")
 WAYS = (("tcp",), ("utp",), ("tcp", "utp"), ("utp", "tcp"))
@@ -141,3 +148,62 @@ def test_random_swarms_on_links_keep_their_books_and_come_to_their_end(
     checks.check_completion(program, s)
     event(f"the pool of nodes grew: {FULL in seen}")
     event(f"the pool of rings grew: {CRAMPED in seen}")
+
+
+LIMITS = ["100 B/s", "1 kB/s", "100 kB/s", "10 MB/s"]
+RATES = ["10 kbit/s", "1 Mbit/s", "10 Gbit/s"]
+EDGES = {
+    "rao2010": {"upload_limit": LIMITS, "seed_upload_limit": LIMITS, "tso": ["true", "false"]},
+    "flashcrowd": {
+        "upload_limit": ["unlimited", *LIMITS],
+        "uplink": RATES,
+        "downlink": RATES,
+        "buffer": ["1500 B", "100 packets", "10 s"],
+        "aqm": list(DISCIPLINES),
+        "utp_share": ["0%", "50%", "100%"],
+        "stay": ["leave", "forever"],
+    },
+}
+"""Parameters of small swarms, capped and on access links."""
+
+
+@st.composite
+def edges(draw: st.DrawFn) -> Scenario:
+    """A small swarm whose limits are at their edges."""
+    model = draw(st.sampled_from(sorted(EDGES)))
+    common = {
+        "leechers": ["1", "2", "7"],
+        "file_size": ["1 B", "16 KiB", "40 kB", "300 kB"],
+        "piece_size": ["16 KiB", "64 KiB"],
+        "classes.*.client": [
+            "mainline-4.0",
+            "libtorrent-2",
+            "libtorrent-2.1",
+            "transmission-3",
+            "utorrent-3.0",
+            "ns2-eger",
+        ],
+        "slots": ["0", "1"],
+        "rtt": ["0 ms", "1 ms", "1 s"],
+        "loss": ["0%", "10%"],
+    }
+    return load(model, **{name: draw(st.sampled_from(values)) for name, values in (common | EDGES[model]).items()})
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@given(edges(), st.integers(0, 2**32), st.sampled_from(FIDELITIES))
+def test_no_number_of_a_swarm_passes_its_bounds(scenario: Scenario, seed: int, fidelity: Fidelity) -> None:
+    try:
+        data = bounds.find(Swarms(), scenario, fidelity, seed)
+    except (InputError, SimulationError):  # in flow, or it starves
+        reject()
+    size, leechers = data.attrs["file_size"], (data.role == "leecher").values
+    assert (data.bytes_received.sum("peer") <= data.bytes_sent.sum("peer")).all()
+    assert (data.bytes_received[:, leechers] >= size).sum() >= data.counted.sum()
+    assert (data.slots_dry <= data.slots_seen).all() if fidelity == "full" else True
+    assert (data.seed_copies >= 1.0).all()
+    assert (np.diff(data.pieces_held) >= 0.0).all()
+    fastest = data.uplink_rate if "uplink_rate" in data.coords else data.upload_limit
+    early = 16397 * (~leechers).sum()  # a unit is written before it is paid for
+    done = data.start_time + data.completion_time
+    assert done.min() >= (size - early) / fastest[~leechers].sum() * (1 - 1e-9)

@@ -234,7 +234,6 @@ def test_nobody_serves_or_is_asked_for_what_it_does_not_hold_or_exceeds_its_cap(
     paid = plain.limiter.pay
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plain.requests, "enter", enter)
-        patch.setattr(plain.requests, "enter", enter)
         patch.setattr(plain.limiter, "finish", finish)
         patch.setattr(plain.limiter, "join", join)
         patch.setattr(plain.limiter, "pay", pay)
@@ -301,4 +300,3 @@ def test_a_dataset_says_the_same_as_the_state() -> None:
     assert (result.bytes_sent[1] == s.peer.bytes_up).all()
     assert (result.bytes_received[1] == s.peer.bytes_down).all()
     assert (result.completion_time[1, 1:] == s.peer.done[1:] - s.peer.start[1:]).all()
-    assert (result.upload_utilisation <= 1).all()

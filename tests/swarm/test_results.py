@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from btflow import load, simulate
-from btflow.analytic import kumar_ross_bound
 from btflow.kernels.swarm.state import CAUSES
 from btflow.swarm import replica
 from btflow.swarm.program import compile_scenario
@@ -192,22 +191,6 @@ def test_results_do_not_need_plotly() -> None:
 def test_a_replica_is_frozen() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         made.replica().cpu = 0.0  # type: ignore[misc]  # wrong on purpose
-
-
-def test_a_real_swarm_is_consistent(simulated: xr.Dataset) -> None:
-    leechers = simulated.isel(peer=(simulated.role == "leecher").values)
-    size = simulated.attrs["file_size"]
-    bound = kumar_ross_bound(size, 20 * 1024, np.full(8, 20 * 1024))
-    assert (leechers.completion_time.max("peer") >= bound).all()
-    assert np.isnan(simulated.completion_time.isel(peer=0)).all()
-    assert (leechers.bytes_received >= size).all()
-    assert (simulated.bytes_received.sum("peer") <= simulated.bytes_sent.sum("peer")).all()
-    assert (simulated.upload_utilisation <= 1.0 + 1e-9).all()
-    assert (simulated.seed_copies >= 1.0).all()
-    assert (simulated.pieces_held.isel(time=-1) == simulated.attrs["pieces"]).all()
-    assert (simulated.pieces_held.diff("time") >= 0).all()
-    shares = simulated.limited_share.sum("cause").where(simulated.unchokes > 0)
-    np.testing.assert_allclose(shares.values[~np.isnan(shares.values)], 1.0)
 
 
 def test_a_real_swarm_sends_twelve_units_a_block(simulated: xr.Dataset) -> None:

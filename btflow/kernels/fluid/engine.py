@@ -7,6 +7,8 @@ window over its round trip; 3. the queues take it, one step for a queue: what le
 the next step; 4. what their buffers do not take is lost; 5. statistics.
 """
 
+import math
+
 from btflow.kernels.compiler.intrinsics import by_ref
 from btflow.kernels.compiler.jit import entry, kernel
 from btflow.kernels.flow.windows import normal
@@ -18,24 +20,24 @@ from btflow.kernels.link import sampling
 def note(s, t, dt):
     """Enter the step that ends at `t`."""
     rules = s.net.rules
-    if t > rules.warmup:
+    if s.time[0].counted > 0.0:
         for k in range(rules.queues):
-            note_queue(s, k, dt)
+            note_queue(s, k, s.time[0].counted, dt)
     clock, most = s.net.clock[0], s.net.queue_series.shape[0]
     while clock.sample < most and clock.sample * rules.sample_every <= t + 1e-9:
         sample(s)
 
 
 @kernel
-def note_queue(s, k, dt):
-    """Length, bytes and packets of queue `k`; its length of this moment is drawn from its scatter."""
+def note_queue(s, k, counted, dt):
+    """Length, bytes and packets of queue `k` for the `counted` part of a step; its length is drawn from its scatter."""
     hop, q = s.hop[k], s.net.queue[k]
-    hop.arrived += hop.packets * dt
+    hop.arrived += hop.packets * counted
     q.arrivals = int(hop.arrived)
-    q.byte_seconds += waiting(hop.seen, hop) * q.rate * dt
-    q.served += hop.left
+    q.byte_seconds += waiting(hop.seen, hop) * q.rate * counted
+    q.served += hop.left * (counted / dt)
     drawn = min(max(hop.queue + hop.spread * normal(s.net.rng), 0.0), hop.room)
-    s.net.queue_time[k, min(packets(drawn, hop), s.net.queue_time.shape[1] - 1)] += dt
+    s.net.queue_time[k, min(packets(drawn, hop), s.net.queue_time.shape[1] - 1)] += counted
 
 
 @kernel
@@ -46,8 +48,8 @@ def waiting(queue, hop):
 
 @kernel
 def packets(queue, hop):
-    """How many packets that is."""
-    return int(round(waiting(queue, hop) / (hop.packet * hop.per_byte)))
+    """How many packets that is; half a packet more, as in a full buffer, is none."""
+    return int(math.ceil(waiting(queue, hop) / (hop.packet * hop.per_byte) - 0.5 - 1e-9))
 
 
 @kernel
@@ -85,6 +87,7 @@ def run(state, most):
             sample(s)
         t = min(before + time.step, rules.duration)
         time.steps += 1
+        time.counted = max(t - max(before, rules.warmup), 0.0)
         s.net.clock[0].now = t
         move(s, t, t - before)
     return MORE

@@ -39,7 +39,7 @@ def act(s, i, t, dt):
     f, lane = s.net.flow[i], s.lane[i]
     if f.law == state.CBR:
         lane.offers = f.app_rate if f.start < t <= f.stop else 0.0
-        count_sent(s, f, lane, t, dt)
+        count_sent(s, f, lane, dt)
         return
     if f.running == state.IDLE and t >= f.start:
         f.running = state.CONNECTING
@@ -139,14 +139,17 @@ def send(s, i, f, lane, t, dt):
     if rate > 0.0:
         f.last_sent = t
         lane.ends = state.FOREVER
-    count_sent(s, f, lane, t, dt)
+    count_sent(s, f, lane, dt)
 
 
 @kernel
-def count_sent(s, f, lane, t, dt):
-    """Enter what is sent into the statistics."""
-    if t > s.net.rules.warmup:
-        f.sent += lane.offers * dt
+def count_sent(s, f, lane, dt):
+    """Enter what is sent into the statistics: first of it is what is known to be lost."""
+    again = min(lane.due - lane.lost, lane.offers * dt)
+    lane.due -= again
+    counted = s.time[0].counted
+    f.sent += lane.offers * counted
+    f.resent += again * (counted / dt)
 
 
 # -- what arrives -----------------------------------------------------------------------------------------------------
@@ -167,8 +170,7 @@ def receive(s, i, t, dt):
     lane.got += rate * dt
     s.past[i, s.time[0].steps % s.past.shape[1]] = lane.got
     f.arrived = f.expected = int(lane.got)
-    if t > s.net.rules.warmup:
-        f.goodput += rate * dt * f.mss
+    f.goodput += rate * s.time[0].counted * f.mss
     if f.app == state.SIZED and f.law != state.CBR and f.running == state.CONNECTED and f.finish < 0.0:
         finish(f, lane, t)
 

@@ -26,8 +26,7 @@ def lose(s, i, t):
     """A segment of flow `i` is lost."""
     lane, f = s.lane[i], s.net.flow[i]
     lane.lost += 1
-    if t >= s.net.rules.warmup:
-        f.resent += 1.0
+    lane.due += 1.0
     if lane.answer == FOREVER:
         lane.lost_at = t
         lane.fires = t + f.rto + (0.5 * f.rtt if f.cwnd >= 2.0 else 0.0)  # what is ahead of it still puts it off
@@ -244,19 +243,21 @@ def let_through(s, t, dt):
             if j < ACKS and s.net.flow[i].law != CBR:
                 lane.rest += cut  # to be sent again
     for k in range(rules.queues):
-        overflow(s, k, t)
+        overflow(s, k, t, dt)
 
 
 @kernel
-def overflow(s, k, t):
+def overflow(s, k, t, dt):
     """What is lost at queue `k`: as many at once, and of one flow, as a cluster has too many."""
     hop = s.hop[k]
     together = too_many(hop)
+    if s.time[0].counted < dt:
+        hop.early = hop.dropping
     while hop.dropping >= together:
         hop.dropping -= together
         s.net.queue[k].dropped += int(together)
-        if t >= s.net.rules.warmup:
-            s.net.queue[k].drops += int(together)
+        s.net.queue[k].drops += int(max(together - hop.early, 0.0))
+        hop.early = max(hop.early - together, 0.0)
         drop(s, k, int(together), t)
 
 

@@ -41,6 +41,7 @@ LANE = np.dtype(  # of each flow
         ("ends", "f8"),  # SIZED: when the last byte arrives, if all was sent
         # -- losses (hops.py)
         ("lost", "i8"),  # segments lost, and not known to be
+        ("due", "f8"),  # segments lost, and not sent again; those not known to be among them
         ("lost_at", "f8"),  # the first of them
         ("last_at", "f8"),  # the last
         ("again", "i8"),  # it is one that was sent again
@@ -78,7 +79,8 @@ HOP = np.dtype(  # of each queue: what `flow.queues.step` reads and writes, and 
         ("held", "f8"),  # [B]
         ("over", "f8"),  # part of it for which there is no room
         ("arrived", "f8"),  # from the warm-up on [packets]
-        ("dropping", "f8"),  # packets lost, none of which a sender knows of yet
+        ("dropping", "f8"),  # packets lost, none of which a sender knows of yet; and
+        ("early", "f8"),  # those of them that came in the warm-up
     ],
     align=True,
 )
@@ -95,7 +97,7 @@ PASSAGE = np.dtype(
     align=True,
 )
 
-TIME = np.dtype([("step", "f8"), ("steps", "i8")])
+TIME = np.dtype([("step", "f8"), ("steps", "i8"), ("counted", "f8")])  # counted: part of a step after the warm-up [s]
 
 # net: the state of packets; lane (flows,), hop (queues,), passage (flows, PASSAGES), time (1,); past (flows, steps):
 # a ring of what had arrived after each of the last steps [segments]; queued and unused (queues, steps): of the

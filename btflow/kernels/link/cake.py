@@ -62,7 +62,7 @@ def _serve(net, k, q, sub, t):
     while n != NONE:
         if not cobalt.should_drop(net, q, sub, t - net.waiting[n].at, t) or sub.head == NONE:
             return n
-        parcels.drop(net, q, n, t)
+        parcels.drop(net, q, n)
         n = turns.take(net, k, q, sub, t)
     return n
 
@@ -97,6 +97,6 @@ def _relieve(net, k, q, t):
     """Drop the head of the longest subqueue; returns its node (free by now)."""
     sub = net.subqueue[turns.longest(net, q)]
     n = turns.take(net, k, q, sub, t)
-    parcels.drop(net, q, n, t)
+    parcels.drop(net, q, n)
     cobalt.overflowed(q, sub, t)
     return n

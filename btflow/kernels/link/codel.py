@@ -48,13 +48,13 @@ def serve(net, k, q, line, t):
     if line.dropping == 0:
         if not late:
             return n
-        parcels.drop(net, q, n, t)
+        parcels.drop(net, q, n)
         _begin(line, t, q.interval)
         n = _pop(net, k, q, line, t)
         _late(net, q, line, n, t)  # this one goes, whatever it is: the next drop is not due yet
         return n
     while late and t >= line.drop_next:
-        parcels.drop(net, q, n, t)
+        parcels.drop(net, q, n)
         line.drops_since += 1
         n = _pop(net, k, q, line, t)
         late = _late(net, q, line, n, t)

@@ -68,5 +68,5 @@ def _relieve(net, k, q, t):
         n = turns.take(net, k, q, sub, t)
         size += net.waiting[n].bytes
         packets += net.waiting[n].packets
-        parcels.drop(net, q, n, t)
+        parcels.drop(net, q, n)
     return n

@@ -160,17 +160,17 @@ def count_out(net, k, q, n, t):
 
 
 @kernel
-def count_drop(net, q, parcel, t):
-    """A parcel was dropped."""
+def count_drop(net, q, parcel, came):
+    """A parcel that came at `came` was dropped: it counts if its coming did."""
     q.dropped += parcel.packets
     if parcel.owner & 1 == 0:
         net.flow[parcel.owner >> 1].dropped += parcel.packets
-    if t >= net.rules.warmup:
+    if came >= net.rules.warmup:
         q.drops += parcel.packets
 
 
 @kernel
-def drop(net, q, n, t):
+def drop(net, q, n):
     """Drop the parcel of node `n`, which is in no list and no longer counted as waiting."""
-    count_drop(net, q, net.waiting[n], t)
+    count_drop(net, q, net.waiting[n], net.waiting[n].at)
     give_node(net, n)

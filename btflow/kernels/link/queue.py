@@ -56,8 +56,8 @@ def line_up(net, k, q, t, into, parcel, size):
         wait.bytes = size
         wait.packets = packets
         q.last += 1
-    elif t >= net.rules.warmup:
-        q.served += size
+    else:
+        count_served(net, q, t, size)
     q.free_at = start + size / q.rate
     parcels.put_in_pipe(net, into, q.free_at, parcel)
 
@@ -79,8 +79,7 @@ def advance(net, k, q, t):
         parcels.note_length(net, k, q, wait.at)
         q.packets -= wait.packets
         q.bytes -= wait.bytes
-        if wait.at >= net.rules.warmup:
-            q.served += wait.bytes
+        count_served(net, q, wait.at, wait.bytes)
         q.first += 1
 
 
@@ -93,12 +92,19 @@ def serve(net, k, q, t):
         return
     parcel = net.waiting[n]
     q.free_at = t + parcel.bytes / q.rate
-    if t >= net.rules.warmup:
-        q.served += parcel.bytes
+    count_served(net, q, t, parcel.bytes)
     parcel.bytes -= q.framing * parcel.packets
     parcels.put_in_pipe(net, parcel.pipe, q.free_at, parcel)
     parcels.give_node(net, n)
     schedule(net, source_of(net, k), q.free_at)
+
+
+@kernel
+def count_served(net, q, t, size):
+    """Service of `size` bytes begins at `t`: those of them count that leave between the warm-up and the end."""
+    left = t + size / q.rate
+    begin, end = max(t, net.rules.warmup), min(left, net.rules.duration)
+    q.served += size if begin == t and end == left else max(end - begin, 0.0) * q.rate
 
 
 @kernel
@@ -124,5 +130,3 @@ def close(net, k, t):
     if q.kind == DROP_TAIL or q.kind == PIE:
         advance(net, k, q, t)
     parcels.note_length(net, k, q, t)
-    in_service = q.free_at - (q.bytes / q.rate if q.kind == DROP_TAIL or q.kind == PIE else 0.0)
-    q.served -= max(0.0, in_service - t) * q.rate  # of the packet in service, what has not left yet

@@ -414,8 +414,8 @@ QUEUE = np.dtype(
         ("byte_seconds", "f8"),
         ("served", "f8"),  # bytes, framing included
         ("arrivals", "i8"),
-        ("drops", "i8"),
-        ("dropped", "i8"),  # the same from the start on
+        ("drops", "i8"),  # of these arrivals
+        ("dropped", "i8"),  # all from the start on
     ],
     align=True,
 )

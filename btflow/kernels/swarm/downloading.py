@@ -236,6 +236,7 @@ def got_block(s, h, seq, t):
     block = entry(s, ends.mate(s, h), seq)
     size = rules.block_bytes(s.rules, block_number(block))
     peer.bytes_down += size
+    s.peer[ends.mate(s, h) >> s.rules.slot_bits].bytes_across += size
     if block < 0 or seq < c.dn_base:
         peer.duplicates += 1
         return False

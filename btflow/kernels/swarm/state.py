@@ -134,7 +134,8 @@ PEER = np.dtype(
         ("registered", "u1"),  # known to the tracker
         ("ever_incoming", "u1"),
         ("transports", "u1"),  # which it opens and accepts (kernels/access/state.py)
-        ("unused", "u1", 8),
+        ("unused", "u1", 4),
+        ("bytes_across", "f8"),  # of bytes_up, what has come to the other sides
     ],
     align=True,
 )
