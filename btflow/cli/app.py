@@ -16,7 +16,7 @@ from btflow.cli.link import link
 from btflow.cli.list import list_models
 from btflow.cli.run import run
 from btflow.cli.schema import schema
-from btflow.cli.sweep import sweep
+from btflow.cli.sweep import merge, sweep
 from btflow.errors import InputError, SimulationError
 from btflow.termination import INTERRUPTED, stopped
 
@@ -75,6 +75,6 @@ def _options(
         typer.echo(context.get_help())
 
 
-for command in (list_models, run, sweep, link, export, calibrate, schema, bench, explore, lab, handout):
+for command in (list_models, run, sweep, merge, link, export, calibrate, schema, bench, explore, lab, handout):
     line = str(command.__doc__).partition("\n")[0]  # in full, where click would cut it
     app.command("list" if command is list_models else None, short_help=line)(command)

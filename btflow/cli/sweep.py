@@ -6,7 +6,7 @@ import math
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _OPTIONS = {
     *("vary", "sample", "replicas", "seed", "keep", "out", "jobs", "backend", "dask", "retry_failed"),
-    *("fidelity", "check", "statistics"),
+    *("fidelity", "check", "statistics", "part"),
 }
 
 
@@ -53,6 +53,7 @@ class Given:
     fidelity: str
     check: str | None
     statistics: str | None
+    part: str | None
     out: list[str]
     resume: bool
     retry_failed: bool
@@ -103,6 +104,9 @@ def sweep(
             "seed_copies; of links: goodput, jain_index, bottleneck_utilisation, _delay_mean, _delay_p95]",
         ),
     ] = None,
+    part: Annotated[
+        Text, typer.Option(metavar="K/N", help="Run part K of N, on one machine of many; btflow merge joins them.")
+    ] = None,
     out: Annotated[list[str] | None, typer.Option(metavar="FILE.zarr", help="Where the results go.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Run what --out does not have yet.")] = False,
     retry_failed: Annotated[
@@ -132,6 +136,7 @@ def sweep(
         fidelity=fidelity,
         check=check,
         statistics=statistics,
+        part=part,
         out=out or [],
         resume=resume,
         retry_failed=retry_failed,
@@ -191,16 +196,54 @@ def _run(given: Given, show: bool) -> dict[str, Any]:
     )
     keep = [] if given.keep is None else [name.strip() for name in given.keep.split(",")]
     fidelity, check = options.fidelity_of("fidelity", given.fidelity), _number("--check", given.check, 1, MOST_CHECKED)
-    declared = declare(any_document(given.model), {}, said, keep=keep, yes=given.yes, fidelity=fidelity, check=check)
+    declared = declare(
+        any_document(given.model),
+        {},
+        said,
+        keep=keep,
+        yes=given.yes,
+        fidelity=fidelity,
+        check=check,
+        part=given.part,
+    )
     statistics = _statistics(given.statistics, declared)
     done, failed = api.execute(declared, out, how, resume=given.resume)
-    found: dict[str, Any] = {"out": str(out), declared.job.noun: declared.units, "done": done, "failed": failed}
-    if fidelity == "flow":
-        found["fidelity"] = fidelity
+    return _found(out, declared.identity(), declared.job.noun, done, failed, statistics)
+
+
+def _found(
+    out: Path, about: Mapping[str, Any], noun: str, done: int, failed: int, statistics: list[str] | None = None
+) -> dict[str, Any]:
+    """Return what is said of a store all of whose runs are done or have failed."""
+    found: dict[str, Any] = {"out": str(out), noun: done + failed, "done": done, "failed": failed}
+    if about["fidelity"] == "flow":
+        found["fidelity"] = about["fidelity"]
+    if "part" in about:
+        found["part"] = about["part"]
     found["reasons"] = _causes(out) if failed else {}
-    if declared.checked:
-        found["check"] = _checked(out, len(declared.checked), statistics)
+    if about["check"] and "part" not in about:  # which is of the whole sweep
+        found["check"] = _checked(out, about["check"], statistics)
     return found
+
+
+def merge(
+    out: Annotated[str, typer.Argument(metavar="OUT.zarr", help="Where the whole sweep goes.")],
+    parts: Annotated[list[str], typer.Argument(metavar="PART.zarr...", help="What btflow sweep --part wrote, all N.")],
+    as_json: Json = False,
+) -> None:
+    """Put the parts of a sweep together that were run on several machines: the same bits as the whole run at once."""
+    from btflow.sweeps.merge import merge as merged
+    from btflow.sweeps.results import DONE, FAILED
+
+    try:
+        ds = merged(out, parts, progress=not as_json)
+    except InputError as error:
+        error.field = {"out": "OUT", "parts": "PART"}.get(error.field, error.field)
+        raise
+    status = [ds[name].values for name in ("status", "full_status") if name in ds]
+    done, failed = (sum(int((each == kind).sum()) for each in status) for kind in (DONE, FAILED))
+    found = _found(Path(out), ds.attrs, ds.attrs.get("runs", "swarms"), done, failed)
+    typer.echo(files.to_json(found) if as_json else as_text(found))
 
 
 def _statistics(text: str | None, declared: Plan) -> list[str] | None:
@@ -286,6 +329,7 @@ def as_text(found: dict[str, Any]) -> str:
     by = f" at {found['fidelity']} fidelity" if "fidelity" in found else ""
     if "check" in found:
         by = f" ({found['check']['points']:,} of them in full, the others{by})"
+    of += f" of part {found['part']}" if "part" in found else ""
     lines = [f"{found['out']}: {found['done']:,} of {of}{by} done, {found['failed']:,} failed"]
     for reason, number in found["reasons"].items():
         lines.append(f"  {number:,} failed{', such as' * (number > 1)}: {reason}")

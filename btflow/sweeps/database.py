@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import sqlite3
 import zlib
@@ -71,7 +72,7 @@ class Database:
     def __init__(self, connection: sqlite3.Connection, path: Path | None, field: str = "out") -> None:
         from btflow.sweeps.dataset import Layout
 
-        self.path, self.field, self._connection = path, field, connection
+        self.path, self.field, self.connection = path, field, connection
         connection.text_factory = lambda text: text.decode(errors="replace")  # what is damaged is found by its sum
         try:
             *self._content, checksum = self._one("SELECT layout, coordinates, crc FROM sweep")
@@ -87,12 +88,12 @@ class Database:
 
     def counts(self) -> tuple[int, int]:
         """Return how many runs are done and how many failed."""
-        found = dict(self._connection.execute("SELECT status, COUNT(*) FROM runs GROUP BY status"))
+        found = dict(self.connection.execute("SELECT status, COUNT(*) FROM runs GROUP BY status"))
         return found.get(DONE, 0), found.get(FAILED, 0)
 
     def files(self) -> dict[str, bytes]:
         """Return the digest of each file of the arrays by name; nothing before they are written."""
-        return dict(self._connection.execute("SELECT name, sha256 FROM files"))
+        return dict(self.connection.execute("SELECT name, sha256 FROM files"))
 
     def dataset(self) -> xr.Dataset:
         """Return the dataset of what was run until now; its arrays are read when they are used."""
@@ -105,7 +106,7 @@ class Database:
         """Give what was found of the units from a first to a last one by tasks up to some number."""
         windows = "SELECT DISTINCT unit / ? FROM runs WHERE unit BETWEEN ? AND ? AND task <= ?"
         with of_store(self.path, self.field):
-            numbers = self._connection.execute(windows, (WINDOW, first, last, task)).fetchall()
+            numbers = self.connection.execute(windows, (WINDOW, first, last, task)).fetchall()
         for (number,) in numbers:
             yield _between(self._window(number, task), first, last)
 
@@ -119,10 +120,10 @@ class Database:
 
     def bad_rows(self) -> list[tuple[int]]:
         """Return the units of the rows that are not what was written, here or among the swarms that are kept."""
-        bad = {row[0] for row in self._connection.execute(_ROWS) if crc(row[:-1]) != row[-1]}
+        bad = {row[0] for row in self.connection.execute(_ROWS) if crc(row[:-1]) != row[-1]}
         if self.keeps_swarms:
-            known = {row[0] for row in self._connection.execute(_SWARMS) if crc(row[:-1]) == row[-1]}
-            done = self._connection.execute("SELECT unit FROM runs WHERE status = ?", (DONE,))
+            known = {row[0] for row in self.connection.execute(_SWARMS) if crc(row[:-1]) == row[-1]}
+            done = self.connection.execute("SELECT unit FROM runs WHERE status = ?", (DONE,))
             bad |= {unit for (unit,) in done if unit not in known}
         return [(unit,) for unit in sorted(bad)]
 
@@ -145,7 +146,7 @@ class Database:
         first, end = (designed, self.layout.units) if checked else (0, designed)
         of = "SELECT unit FROM swarms WHERE scenario = ? AND unit >= ? AND unit < ?"
         with of_store(self.path, self.field):
-            units = [unit for (unit,) in self._connection.execute(of, (scenario, first, end))]
+            units = [unit for (unit,) in self.connection.execute(of, (scenario, first, end))]
             if not units and self.bad_rows():  # what one looks for may be what is damaged
                 raise self._lost()
         replicas = 1 if checked else self.layout.attributes["replicas"]
@@ -169,12 +170,21 @@ class Database:
     def _lost(self) -> InputError:
         return lost_runs(self.path, self.field, f"a swarm of {FILE} is not what was written")
 
+    def own_seeds(self) -> set[int]:
+        """Return the seeds of the points that were run, unless points are meant to share them or were given theirs."""
+        about = self.layout.attributes
+        varied = {name for names in json.loads(about["varied"]) for name in names.split("+")}
+        if about["common_random_numbers"] or "seed" in varied:
+            return set()
+        with of_store(self.path, self.field):
+            return {seed for (seed,) in self.connection.execute("SELECT DISTINCT seed FROM runs")}
+
     def kept(self) -> dict[tuple[str, int], int]:
         """Return how many first replicas of a point are kept, by digest of its scenario and by its seed."""
         of = "SELECT scenario, seed, unit FROM runs JOIN swarms USING (unit) WHERE unit < ? ORDER BY unit"
         found: dict[tuple[str, int], int] = {}
         with of_store(self.path, self.field):
-            for scenario, seed, unit in self._connection.execute(of, (self.layout.first(1),)):
+            for scenario, seed, unit in self.connection.execute(of, (self.layout.first(1),)):
                 number = found.get((scenario, seed), 0)
                 found[scenario, seed] = number + (unit % self.layout.attributes["replicas"] == number)
         return found
@@ -184,7 +194,7 @@ class Database:
         return damaged(self.path, self.field, reason)
 
     def _one(self, query: str, *values: Any) -> tuple[Any, ...]:
-        found: tuple[Any, ...] = self._connection.execute(query, values).fetchone()
+        found: tuple[Any, ...] = self.connection.execute(query, values).fetchone()
         return found
 
 

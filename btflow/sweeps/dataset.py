@@ -31,7 +31,7 @@ from zarr.codecs import ZstdCodec
 import btflow.accessor  # noqa: F401  # for ds.btflow
 from btflow.swarm.replica import PER_PEER
 from btflow.sweeps.design import Coordinate
-from btflow.sweeps.plan import Plan
+from btflow.sweeps.plan import Plan, golden_step
 from btflow.sweeps.results import CHECK, FULL, Rows, Table
 
 TEXT = np.dtypes.StringDType()
@@ -44,6 +44,9 @@ PER_RUN = {
 }
 FILLS: dict[str, Any] = {"f8": np.nan, "i8": -1, "i1": 0, "text": ""}
 """What stands where nothing was run, by type."""
+
+STRETCHES = 64
+"""About how many stretches of units a part of a sweep has: many, so that parts cost the same, and each a task's fill."""
 
 CHUNK_RUNS, CHUNK_BYTES = 16384, 16 * 2**20
 """About the most runs whose numbers are in one chunk of each array, and the most memory that these take [B]."""
@@ -97,6 +100,32 @@ class Layout:
     def first(self, block: int) -> int:
         """Return the number of a block's first unit."""
         return sum(prod(each.values()) for each in self.blocks[:block])
+
+    @property
+    def part(self) -> str:
+        """The part of the sweep that is run, such as ``3/10``; empty for all."""
+        return str(self.attributes.get("part", ""))
+
+    @property
+    def own(self) -> int:
+        """Number of runs of the part."""
+        return sum(len(span) for block in range(len(self.blocks)) for span in self.spans(block))
+
+    def spans(self, block: int) -> list[range]:
+        """Return a block's units that are run: all, or those of the part, which the sweep's declaration alone decides.
+
+        Stretches of units are given out in steps of the golden section. So each part has as many as another, but for
+        one, from all over the sweep; it has no values more often than others, whatever order the units have.
+        """
+        units = range(self.first(block), self.first(block + 1))
+        part, parts = map(int, (self.part or "1/1").split("/"))
+        if parts == 1:
+            return [units]
+        length = max(1, len(units) // (STRETCHES * parts))
+        starts = units[::length]
+        step = golden_step(len(starts))
+        mine = (n for n in range(len(starts)) if n * step % len(starts) * parts // len(starts) == part - 1)
+        return [units[n * length : (n + 1) * length] for n in mine]
 
     def as_content(self) -> tuple[str, bytes]:
         """Return it as a text and, of the coordinates' values, bytes; ``from_content`` takes both."""

@@ -102,7 +102,7 @@ GROWTH = 4.0
 """A task has at most so many times the units of the last one that came back."""
 
 
-def drive(store: Store, pool: executor.Pool, progress: Progress, left: int) -> None:
+def drive(plan: Plan, store: Store, pool: executor.Pool, progress: Progress, left: int) -> None:
     """Run what a store has pending.
 
     Raises:
@@ -112,7 +112,7 @@ def drive(store: Store, pool: executor.Pool, progress: Progress, left: int) -> N
         InputError: A worker of the cluster cannot run tasks; what was finished is kept.
         OSError: The store cannot be written; what it has is kept.
     """
-    backlog = Backlog(store.plan, store.pending(), left)
+    backlog = Backlog(plan, store.pending(), left)
     running: dict[Future[Part], Task] = {}
     with heard() as stop:
         try:
@@ -123,7 +123,7 @@ def drive(store: Store, pool: executor.Pool, progress: Progress, left: int) -> N
                 if not running:  # no worker is there
                     stop.wait(executor.LOOK)
                 for future in wait(running, timeout=executor.LOOK, return_when=FIRST_COMPLETED).done:
-                    part = _found(store.plan, pool, future, running[future], backlog)
+                    part = _found(plan, pool, future, running[future], backlog)
                     del running[future]
                     store.add(part)
                     progress.add(part)
