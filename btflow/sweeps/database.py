@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 import sqlite3
 import zlib
@@ -112,11 +113,10 @@ class Database:
 
     def bad_file(self) -> Path | None:
         """Return the first file of the arrays that is missing or was changed."""
-        from btflow.sweeps.dataset import digest
+        from btflow.sweeps.dataset import bad_file
 
         assert self.path is not None
-        names = ((name, sha256) for name, sha256 in self.files().items())
-        return next((self.path / name for name, sha256 in names if digest(self.path / name) != sha256), None)
+        return bad_file(self.path, self.files())
 
     def bad_rows(self) -> list[tuple[int]]:
         """Return the units of the rows that are not what was written, here or among the swarms that are kept."""
@@ -305,6 +305,31 @@ def open_arrays(path: Path) -> xr.Dataset:
 
     dataset: xr.Dataset = xr.open_zarr(path, chunks=None)
     return dataset
+
+
+def former_arrays(path: Path) -> xr.Dataset:
+    """Return the dataset of arrays without checksums, all of which can be read; an exception of any kind if not.
+
+    They have more than one file can lose: each chunk a file, with a checksum of its own, the metadata all twice.
+    """
+    import zarr
+
+    from btflow.sweeps.dataset import LARGEST, regions
+
+    files = [file for file in path.rglob("*") if not file.is_dir() and file.name not in (FILE, "lock.sqlite")]
+    if not all(file.is_file() and file.stat().st_size <= LARGEST for file in files):
+        raise ValueError("not a file")
+    twice = json.loads((path / "zarr.json").read_bytes()).get("consolidated_metadata", {"metadata": {}})["metadata"]
+    group = zarr.open_group(path, mode="r")
+    for name, array in group.arrays():
+        own = json.loads((path / name / "zarr.json").read_bytes())
+        if twice.get(name, own) != own or array.nchunks > len(files) or array.nchunks_initialized < array.nchunks:
+            raise ValueError(name)
+        if math.prod(array.chunks) * array.dtype.itemsize > LARGEST:
+            raise ValueError(name)
+        for region in regions(array.shape, array.chunks):
+            array[region]
+    return open_arrays(path)
 
 
 def writable(path: Path) -> bool:

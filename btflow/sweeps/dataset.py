@@ -10,9 +10,10 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from itertools import product
@@ -46,10 +47,16 @@ FILLS: dict[str, Any] = {"f8": np.nan, "i8": -1, "i1": 0, "text": ""}
 """What stands where nothing was run, by type."""
 
 STRETCHES = 64
-"""About how many stretches of units a part of a sweep has: many, so that parts cost the same, and each a task's fill."""
+"""About how many stretches of units a part of a sweep has: many, so that all parts cost about the same."""
 
 CHUNK_RUNS, CHUNK_BYTES = 16384, 16 * 2**20
 """About the most runs whose numbers are in one chunk of each array, and the most memory that these take [B]."""
+
+SUMS = "SHA256SUMS"
+"""File with the SHA-256 of each file of the arrays, as ``sha256sum`` has it; the group's metadata come last."""
+
+LARGEST = 2**31
+"""Most bytes of a file of the arrays, or of a chunk in memory; one that is larger is not read."""
 
 WRITERS = 8
 """Files had on the disk at once."""
@@ -360,7 +367,8 @@ def write_zarr(layout: Layout, dataset: xr.Dataset, folder: Path) -> None:
         made[str(name)][...] = dataset[name].values
     for number, block in enumerate(layout.blocks):
         of_block = [a for a in layout.arrays if a.block == number and a.name != "seed"]
-        for region in _regions(tuple(block.values()), run_bytes):
+        shape = tuple(block.values())
+        for region in regions(shape, chunks(shape, run_bytes)):
             for array in of_block:
                 made[array.name][region] = dataset[array.name].variable[region].values
             if number == 0 and "seed" in arrays:
@@ -368,9 +376,8 @@ def write_zarr(layout: Layout, dataset: xr.Dataset, folder: Path) -> None:
     _consolidate(folder)
 
 
-def _regions(shape: tuple[int, ...], run_bytes: int) -> Iterator[tuple[slice, ...]]:
+def regions(shape: tuple[int, ...], lengths: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
     """Give what each chunk has of each dimension, in the order of the runs."""
-    lengths = chunks(shape, run_bytes)
     starts = (range(0, length, step) for length, step in zip(shape, lengths, strict=True))
     for corner in product(*starts):
         yield tuple(slice(at, min(at + step, n)) for at, step, n in zip(corner, lengths, shape, strict=True))
@@ -390,14 +397,34 @@ def _consolidate(folder: Path) -> None:
 
 
 def file_digests(folder: Path) -> dict[str, bytes]:
-    """Return the SHA-256 of each file of a zarr group, by its name from there."""
-    files = sorted(file for file in folder.rglob("*") if file.is_file())
-    return {file.relative_to(folder).as_posix(): digest(file) or b"" for file in files}
+    """Write the SHA-256 of each file of a zarr group beside them, and return all by the name from there, that too."""
+    files = [file for file in sorted(folder.rglob("*")) if file.is_file()]
+    files.sort(key=lambda file: file.parent == folder)
+    found = {file.relative_to(folder).as_posix(): digest(file) or b"" for file in files}
+    (folder / SUMS).write_text("".join(f"{sha256.hex()}  {name}\n" for name, sha256 in found.items()), "utf-8")
+    return found | {SUMS: digest(folder / SUMS) or b""}
+
+
+def sums(path: Path) -> dict[str, bytes]:
+    """Return the digests of the files of a store's arrays that are written beside them, none if they are damaged."""
+    file = path / SUMS
+    if digest(file) is None:
+        return {}
+    lines = file.read_text("utf-8", "replace").splitlines()
+    found = {line[66:]: bytes.fromhex(line[:64]) for line in lines if re.fullmatch("[0-9a-f]{64}  .+", line)}
+    return found if len(found) == len(lines) and [*found][-1:] == ["zarr.json"] else {}
+
+
+def bad_file(path: Path, digests: Mapping[str, bytes]) -> Path | None:
+    """Return the first file of a store's arrays that is missing or was changed."""
+    return next((path / name for name, sha256 in digests.items() if digest(path / name) != sha256), None)
 
 
 def digest(file: Path) -> bytes | None:
-    """Return the SHA-256 of a file, None if it cannot be read."""
+    """Return the SHA-256 of a file, None if it cannot be read, or is none, or has no end."""
     try:
+        if not file.is_file() or file.stat().st_size > LARGEST:
+            return None
         with file.open("rb") as content:
             return hashlib.file_digest(content, "sha256").digest()
     except OSError:
@@ -416,7 +443,7 @@ def replace(made: Path, path: Path, durable: bool) -> None:
     (path / root).unlink(missing_ok=True)
     for new in (file for file in made.iterdir() if file.name != root):
         shutil.rmtree(path / new.name, ignore_errors=True)
-        new.rename(path / new.name)
+        new.replace(path / new.name)
     (made / root).rename(path / root)
     made.rmdir()
     if durable:

@@ -14,6 +14,7 @@ from btflow.errors import InputError
 from btflow.sweeps import running, store
 from btflow.sweeps.database import Database, connected, lost_runs, of_store, open_arrays
 from btflow.sweeps.declare import flag
+from btflow.sweeps.results import CORRELATED, OWN_SEEDS
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -22,17 +23,8 @@ if TYPE_CHECKING:
 
 PARTS = "the stores of all parts of one sweep, that btflow sweep --part wrote"
 
-CORRELATED = (
-    "a replica has the same random numbers at both, so that their chance is not independent, and intervals are too narrow"
-)
-"""Why points may not share a seed unknown to those who read their sweep."""
 
-OWN_SEEDS = "parts of one sweep (part, btflow.merge), or sweeps of different seeds"
-
-
-def merge(
-    out: str | os.PathLike[str], parts: Sequence[str | os.PathLike[str]], *, progress: bool = True
-) -> xr.Dataset:
+def merge(out: str | os.PathLike[str], parts: Sequence[str | os.PathLike[str]], *, progress: bool = True) -> xr.Dataset:
     """Put the parts of a sweep together in a store, which has the same bits as one of the whole sweep, run at once.
 
     Args:
@@ -99,13 +91,15 @@ def _whole(found: Sequence[Database]) -> Layout:
     first, by_part = found[0], dict[str, Database]()
     about, parts = first.layout.attributes | {"part": ""}, first.layout.part.partition("/")[2]
     for each in found:
-        name, part = str(each.path), each.layout.part
         if differs := differences(about, each.layout.attributes | {"part": ""}):
             reason = f"is of another sweep than {first.path}: {'; '.join(differs)}"
-            if shared := len(first.own_seeds() & each.own_seeds()):
+            same_code = about["versions"] == each.layout.attributes["versions"]
+            if same_code and (shared := len(first.own_seeds() & each.own_seeds())):
                 reason += f". Both have {shared} of their points' seeds: {CORRELATED}"
-                raise InputError("parts", name, reason, OWN_SEEDS)
-            raise InputError("parts", name, reason, PARTS)
+                raise InputError("parts", str(each.path), reason, OWN_SEEDS)
+            raise InputError("parts", str(each.path), reason, PARTS)
+    for each in found:
+        name, part = str(each.path), each.layout.part
         if not part:
             raise InputError("parts", name, "is a whole sweep", PARTS)
         if part.partition("/")[2] != parts:

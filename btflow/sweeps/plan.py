@@ -86,8 +86,8 @@ def _content(document: Document[Any], name: str, value: object) -> object:
     return inline(content) if isinstance(content, dict) else value
 
 
-FORMAT = 3
-"""Of the store; the former two had arrays without a database."""
+FORMAT = 4
+"""Of the store; the former two had arrays without a database, all three these without ``dataset.SUMS``."""
 
 _SHOWN = {
     "model": "model",

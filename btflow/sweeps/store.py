@@ -20,10 +20,11 @@ import os
 import shutil
 import sqlite3
 import tempfile
+import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +47,9 @@ LOCK = "lock.sqlite"
 LONGEST_NAME = 255
 """Bytes of a file's name that file systems take."""
 
+LARGEST_METADATA = 2**26
+"""Most bytes of a group's metadata that are read."""
+
 MARKS = {"scenario_hash", "common_random_numbers"}
 """Attributes that a sweep has and other zarr groups have not."""
 
@@ -67,7 +71,7 @@ def check_path(path: Path, resume: bool) -> None:
         except OSError as error:
             raise InputError("out", str(path), f"cannot be written: {error.strerror}", allowed) from None
     elif is_former(path):
-        reason = f"is a sweep without {database.FILE}, as former versions made them: it can be read, not gone on with"
+        reason = f"is a sweep without {database.FILE}: it can be read, not gone on with"
         raise InputError("out", str(path), reason, "another path; btflow export and btflow.open_sweep read it")
     elif not (is_store(path) or (resume and _is_begun(path))):
         raise InputError("out", str(path), "exists and is something else than a sweep", "another path")
@@ -82,12 +86,19 @@ def is_store(path: Path) -> bool:
 
 def is_former(path: Path) -> bool:
     """Return whether something has the arrays of a sweep alone."""
-    if is_store(path):
-        return False
+    return not is_store(path) and _attributes(path).keys() >= MARKS
+
+
+def _attributes(path: Path) -> dict[str, Any]:
+    """Return the attributes of the arrays of a store, none if there are none."""
+    file = path / "zarr.json"
     try:
-        return set(json.loads((path / "zarr.json").read_bytes())["attributes"]) >= MARKS
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
+        if file.is_file() and file.stat().st_size <= LARGEST_METADATA:
+            found = json.loads(file.read_bytes())["attributes"]
+            return found if isinstance(found, dict) else {}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        pass
+    return {}
 
 
 def _is_begun(path: Path) -> bool:
@@ -345,16 +356,36 @@ def open_store(path: Path, field: str) -> xr.Dataset:
     Raises:
         InputError: It is no store, or it is damaged.
     """
+    from btflow.sweeps import dataset
+    from btflow.sweeps.plan import FORMAT
+
     if is_store(path):
         with database.of_store(path, field):
             found = database.Database(database.connected(path), path, field)
             if not found.files():
                 return found.dataset()
             bad = found.bad_file()
-        if bad is not None:
-            reason = f"is damaged: {bad.relative_to(path)} is missing or is not what was written"
-            lost = "the same sweep with resume=True, which writes it again"
-            raise InputError(field, str(path), reason, lost)
-    elif not is_former(path):
-        raise InputError(field, str(path), "is not the store of a sweep", "the store that a sweep wrote")
+        lost = "the same sweep with resume=True, which writes it again"
+    else:
+        lost, known = "a copy of the store that is whole", dataset.sums(path)
+        if not known and not os.path.lexists(path / dataset.SUMS):
+            if not is_former(path):
+                raise InputError(field, str(path), "is not the store of a sweep", "the store that a sweep wrote")
+            if _attributes(path).get("store_format") in (None, *range(FORMAT)):
+                return _former(path, field, lost)
+        bad = dataset.bad_file(path, known) if known else path / dataset.SUMS
+    if bad is not None:
+        reason = f"is damaged: {bad.relative_to(path)} is missing or is not what was written"
+        raise InputError(field, str(path), reason, lost)
     return database.open_arrays(path)
+
+
+def _former(path: Path, field: str, lost: str) -> xr.Dataset:
+    """Return the dataset of arrays of a former version."""
+    try:
+        found = database.former_arrays(path)
+    except Exception as error:  # zarr raises anything for what it did not write
+        reason = f"is damaged: its arrays cannot be read ({type(error).__name__})"
+        raise InputError(field, str(path), reason, lost) from None
+    warnings.warn(f"{path} is of a former version, without checksums: not all damage of it can be found", stacklevel=3)
+    return found
