@@ -369,7 +369,7 @@ def huge(file: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("alone", ["with its database", "alone", "former"])
 def test_a_damaged_store_is_one_error_or_what_was_written(
-    alone: str, whole: Path, content: xr.Dataset, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    alone: str, whole: Path, content: xr.Dataset, tmp_path: Path
 ) -> None:
     """Whatever happens to any of its files. Without checksums not all damage can be found, and a warning says so."""
     rng, found, path = random.Random(7), Counter[str](), Path(shutil.copytree(whole, tmp_path / "a.zarr"))
