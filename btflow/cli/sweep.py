@@ -7,8 +7,8 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -36,31 +36,6 @@ CAUSES = 3
 
 _UNITS = "|".join(map(re.escape, sorted(UNITS, key=len, reverse=True)))
 _NUMBER = re.compile(rf"\d+(?:[.,]\d+)*(?:e[+-]?\d+)?(?: ?(?:{_UNITS})(?![\w/]))?")
-
-
-@dataclass(frozen=True)
-class Given:
-    """The options as they were given."""
-
-    model: str
-    vary: list[str]
-    settings: list[str]
-    sample: str | None
-    replicas: str | None
-    seed: str | None
-    common: bool | None
-    keep: str | None
-    fidelity: str
-    check: str | None
-    statistics: str | None
-    part: str | None
-    out: list[str]
-    resume: bool
-    retry_failed: bool
-    yes: bool
-    jobs: str | None
-    backend: str | None
-    dask: str | None
 
 
 def sweep(
@@ -124,34 +99,14 @@ def sweep(
 
     Ctrl-C and SIGTERM keep what is finished. A swarm that fails is recorded with its reason; the others go on.
     """
-    given = Given(
-        model=model,
-        vary=vary or [],
-        settings=settings or [],
-        sample=sample,
-        replicas=replicas,
-        seed=seed,
-        common=common,
-        keep=keep,
-        fidelity=fidelity,
-        check=check,
-        statistics=statistics,
-        part=part,
-        out=out or [],
-        resume=resume,
-        retry_failed=retry_failed,
-        yes=yes,
-        jobs=jobs,
-        backend=backend,
-        dask=dask,
-    )
+    given = SimpleNamespace(**locals())
     found = run_given(given, show=not as_json)
     typer.echo(files.to_json(found) if as_json else as_text(found))
     if not found["done"]:
         raise typer.Exit(1)
 
 
-def run_given(given: Given, *, show: bool) -> dict[str, Any]:
+def run_given(given: SimpleNamespace, *, show: bool) -> dict[str, Any]:
     """Run a sweep and return what is said of it: the path, how many swarms are done and failed, why they failed.
 
     Raises:
@@ -176,7 +131,7 @@ def run_given(given: Given, *, show: bool) -> dict[str, Any]:
         raise
 
 
-def _run(given: Given, show: bool) -> dict[str, Any]:
+def _run(given: SimpleNamespace, show: bool) -> dict[str, Any]:
     from btflow.config.catalog import any_document
     from btflow.sweeps import api
     from btflow.sweeps.declare import MOST_CHECKED, declaration, declare, parse_options
@@ -184,7 +139,7 @@ def _run(given: Given, show: bool) -> dict[str, Any]:
 
     out, how = _path(given), _how(given, show)
     check_path(out, given.resume)
-    vary, fixed = parse_options(given.vary), options.parse_settings(given.settings)
+    vary, fixed = parse_options(given.vary or []), options.parse_settings(given.settings or [])
     said = declaration(
         vary,
         fixed,
@@ -197,14 +152,7 @@ def _run(given: Given, show: bool) -> dict[str, Any]:
     keep = [] if given.keep is None else [name.strip() for name in given.keep.split(",")]
     fidelity, check = options.fidelity_of("fidelity", given.fidelity), _number("--check", given.check, 1, MOST_CHECKED)
     declared = declare(
-        any_document(given.model),
-        {},
-        said,
-        keep=keep,
-        yes=given.yes,
-        fidelity=fidelity,
-        check=check,
-        part=given.part,
+        any_document(given.model), {}, said, keep=keep, yes=given.yes, fidelity=fidelity, check=check, part=given.part
     )
     statistics = _statistics(given.statistics, declared)
     done, failed = api.execute(declared, out, how, resume=given.resume)
@@ -312,9 +260,9 @@ def _share(value: float | None, sign: str = "") -> str:
     return f"{percent:{sign}.{0 if abs(percent) >= 10 else 1 if abs(percent) >= 1 else 2}f}%"
 
 
-def _kept(given: Given) -> str:
+def _kept(given: SimpleNamespace) -> str:
     """Return where what was finished is, if there is anything."""
-    there = len(given.out) == 1 and Path(given.out[0]).exists()
+    there = len(given.out or []) == 1 and Path(given.out[0]).exists()
     return f": what was finished is in {given.out[0]}; --resume goes on with it" if there else ""
 
 
@@ -351,7 +299,7 @@ def _check_lines(check: dict[str, Any]) -> Iterator[str]:
         yield paragraph(found + fewer, "    ")
 
 
-def _path(given: Given) -> Path:
+def _path(given: SimpleNamespace) -> Path:
     if not given.out:
         raise InputError("--out", None, "is missing: where the results go", "a path ending in .zarr")
     if len(given.out) > 1:
@@ -359,7 +307,7 @@ def _path(given: Given) -> Path:
     return Path(given.out[0])
 
 
-def _how(given: Given, show: bool) -> Running:
+def _how(given: SimpleNamespace, show: bool) -> Running:
     from btflow.sweeps.running import MAX_JOBS, Running
 
     how = Running(_number("--jobs", given.jobs, 1, MAX_JOBS), given.backend, given.dask, show, given.retry_failed)

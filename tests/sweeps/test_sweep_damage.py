@@ -381,11 +381,11 @@ def test_a_damaged_store_is_one_error_or_what_was_written(
             (path / "zarr.json").read_text().replace('"store_format": 4', '"store_format": 3')
         )
         content = content.assign_attrs(store_format=3)
-    files = sorted(file for file in path.rglob("*") if file.is_file())
+    files = sorted(file for file in path.rglob("*") if file.is_file() and file.name != LOCK)
     names = [file for file in files if file.parent == path] * 11 + rng.sample(files, 99)
     for number, name in enumerate(names):
         before = name.read_bytes()
-        (*DAMAGE, halve, deep, endless, silent, folder, huge)[number // max(1, len(names) // 99) % 11](name)
+        (*DAMAGE, halve, deep, endless, silent, folder, huge)[number % 11](name)
         try:
             with warnings.catch_warnings(record=True) as warned:
                 warnings.simplefilter("always")

@@ -55,7 +55,7 @@ def test_parts_that_are_merged_have_the_bits_of_the_whole(
             store.add(runs.run(part.job, part.task(next(store.pending()).start, 1), lambda: False))
         assert not (path / "zarr.json").exists()
         if number == 2:
-            with pytest.raises(InputError, match=r"is not complete: \d of the \d+ runs of part 2/3 are left"):
+            with pytest.raises(InputError, match=r"is not complete: \d+ of the \d+ runs of part 2/3 are left"):
                 btflow.merge(tmp_path / "merged.zarr", paths[1:2])
         api.execute(part, path, Running(jobs=1), resume=True, durable=False)
     merged = btflow.merge(tmp_path / "merged.zarr", paths[::-1], progress=False)
