@@ -51,6 +51,9 @@ SILENCE = 60.0
 
 Dask's workers give one every few seconds, while they compute, too; its scheduler gives a worker up after 300 s."""
 
+START = 60.0
+"""Time that all workers have before a sweep begins to tell their versions [s]."""
+
 FETCH = 60.0
 """Time that a worker has to get the job from the scheduler [s]."""
 
@@ -158,13 +161,13 @@ class Workers:
         self._looked = time.monotonic()
         self.held: dict[str, set[str]] = {}
         try:
-            answered = executor.in_thread(lambda: check_workers(client, address), SILENCE)
+            answered = executor.in_thread(lambda: check_workers(client, address), START)
         except TimeoutError:
             seen = {
                 worker: about["last_seen"] for worker, about in client.scheduler_info(n_workers=-1)["workers"].items()
             }
-            silent = ", ".join(worker for worker, last in seen.items() if last < max(seen.values()) - SILENCE / 2)
-            reason = f"not all of its workers answer: {silent or 'some'} in {SILENCE:.0f} s"
+            silent = ", ".join(worker for worker, last in seen.items() if last < max(seen.values()) - START / 2)
+            reason = f"not all of its workers answer: {silent or 'some'} in {START:.0f} s"
             raise InputError("dask", address, reason, "workers that run; one that stands still can be ended") from None
         self.threads: dict[str, int] = dict.fromkeys(answered, 0)
         self._take(*self._news())

@@ -444,7 +444,7 @@ def replace(made: Path, path: Path, durable: bool) -> None:
     for new in (file for file in made.iterdir() if file.name != root):
         shutil.rmtree(path / new.name, ignore_errors=True)
         new.replace(path / new.name)
-    (made / root).rename(path / root)
+    (made / root).replace(path / root)
     made.rmdir()
     if durable:
         sync(path)

@@ -116,7 +116,7 @@ def execute(made: Plan, path: Path) -> tuple[int, int]:
 
 def arrays(path: Path) -> list[Path]:
     """Return the files of the arrays."""
-    return sorted(file for file in path.rglob("*") if file.is_file() and file.name not in (FILE, LOCK))
+    return sorted(file for file in path.rglob("*") if file.is_file() and file.name not in (FILE, LOCK, SUMS))
 
 
 def test_every_chunk_has_a_file(whole: Path) -> None:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import sqlite3
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -108,8 +112,6 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         api.execute(
             planned(said.pop("scenario", None), **said), folder / f"{name}.zarr", Running(jobs=1), durable=False
         )
-    import sqlite3
-
     with sqlite3.connect(folder / "version.zarr" / FILE) as connection:
         text, content = connection.execute("SELECT layout, coordinates FROM sweep").fetchone()
         about = json.loads(text)
@@ -173,3 +175,17 @@ def test_points_that_share_a_seed_by_mistake_are_found_where_a_sweep_is_read(par
     ):
         assert "warning" not in repr(fine.btflow)
         assert analysis.response(fine.isel(rtt=[0, -1]), "completion_mean", "rtt").sizes["rtt"] == 2
+
+
+@pytest.mark.slow
+def test_the_script_of_the_docs_runs_a_part(tmp_path: Path) -> None:
+    """With small swarms in place of its own."""
+    page = (Path(__file__).parents[2] / "docs" / "sweeps.md").read_text()
+    script = page.split("```bash\n")[1].split("```")[0].replace("--replicas 1000", "--replicas 10 --set leechers=3")
+    environment = {
+        **os.environ,
+        "SLURM_ARRAY_TASK_ID": "3",
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+    }
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, cwd=tmp_path, env=environment)
+    assert (done.returncode, done.stdout) == (0, "part3.zarr: 2 of 2 swarms of part 3/10 done, 0 failed\n")

@@ -37,9 +37,9 @@ def test_a_task_is_on_the_disk_before_it_is_counted(sweep: Plan, tmp_path: Path)
         path = tmp_path / f"{durable}.zarr"
         with opened(path, sweep, durable=durable) as store:
             store.add(run(sweep.job, sweep.task(0, 2), lambda: False, 60.0))
-            (said,) = store._connection.execute("PRAGMA synchronous").fetchone()
+            (said,) = store.connection.execute("PRAGMA synchronous").fetchone()
             assert said == (2 if durable else 0)
-            assert store._connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+            assert store.connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
             assert {file.name for file in path.iterdir()} == {FILE, LOCK}
 
 
@@ -48,7 +48,7 @@ def test_the_arrays_are_on_the_disk_before_they_are_said_to_be(
 ) -> None:
     """Each file and folder is before it has its name; what tells that there is a group has its name last."""
     path, events = tmp_path.resolve() / "a.zarr", list[tuple[str, str]]()
-    fsync, rename = os.fsync, Path.rename
+    fsync, rename = os.fsync, Path.replace
 
     def synced(descriptor: int) -> None:
         events.append(("fsync", os.readlink(f"/proc/self/fd/{descriptor}")))
@@ -61,7 +61,7 @@ def test_the_arrays_are_on_the_disk_before_they_are_said_to_be(
         return rename(self, target)
 
     monkeypatch.setattr(os, "fsync", synced)
-    monkeypatch.setattr(Path, "rename", renamed)
+    monkeypatch.setattr(Path, "replace", renamed)
     assert api.execute(sweep, path, Running(jobs=1)) == (6, 0)
     named = [name for what, name in events if what == "rename"]
     assert len(named) >= 30
@@ -235,8 +235,8 @@ def test_errors_of_the_disk_name_the_store(sweep: Plan, tmp_path: Path, monkeypa
     """SQLite's own, and those of what writes the arrays."""
     path = tmp_path / "a.zarr"
     with opened(path, sweep) as store:
-        (pages,) = store._connection.execute("PRAGMA page_count").fetchone()
-        store._connection.execute(f"PRAGMA max_page_count = {pages}")
+        (pages,) = store.connection.execute("PRAGMA page_count").fetchone()
+        store.connection.execute(f"PRAGMA max_page_count = {pages}")
         large = sweep.job.shape.empty(0, 6)
         for number in range(6):
             large.fail(number, "for want of something" * 100)
