@@ -163,9 +163,7 @@ class Workers:
         try:
             answered = executor.in_thread(lambda: check_workers(client, address), START)
         except TimeoutError:
-            seen = {
-                worker: about["last_seen"] for worker, about in client.scheduler_info(n_workers=-1)["workers"].items()
-            }
+            seen = {worker: about["last_seen"] for worker, about in _workers(client).items()}
             silent = ", ".join(worker for worker, last in seen.items() if last < max(seen.values()) - START / 2)
             reason = f"not all of its workers answer: {silent or 'some'} in {START:.0f} s"
             raise InputError("dask", address, reason, "workers that run; one that stands still can be ended") from None
@@ -194,7 +192,7 @@ class Workers:
         When a sign was given is the scheduler's time; for how long there was no other one is ours. If the scheduler has
         not answered for long, it, or this process, may be what stood still.
         """
-        there = self._client.scheduler_info(n_workers=-1)["workers"]
+        there = _workers(self._client)
         now, before = time.monotonic(), {} if time.monotonic() - self._looked > SILENCE / 2 else self._signs
         fresh = {worker: (seen["last_seen"], now) for worker, seen in there.items()}
         self._signs = {w: before[w] if w in before and before[w][0] == sign[0] else sign for w, sign in fresh.items()}
@@ -252,6 +250,12 @@ class Workers:
         if not self.threads and not self._waiting:
             _warn(f"no worker at {self._address}: waiting for one")
         self._waiting = not self.threads
+
+
+def _workers(client: Any) -> Mapping[str, Any]:
+    """Return all that the scheduler says of its workers; what ``scheduler_info`` returns is at times of none of them."""
+    found: Mapping[str, Any] = client.sync(client.scheduler.identity, n_workers=-1)["workers"]
+    return found
 
 
 def check_workers(client: Any, address: str) -> Collection[str]:

@@ -440,14 +440,22 @@ def replace(made: Path, path: Path, durable: bool) -> None:
         with ThreadPoolExecutor(WRITERS) as pool:  # they wait for the disk
             deque(pool.map(sync, made.rglob("*")), maxlen=0)
     root = "zarr.json"
-    (path / root).unlink(missing_ok=True)
+    _remove(path / root)
     for new in (file for file in made.iterdir() if file.name != root):
-        shutil.rmtree(path / new.name, ignore_errors=True)
-        new.replace(path / new.name)
-    (made / root).replace(path / root)
+        _remove(path / new.name)
+        new.rename(path / new.name)
+    (made / root).rename(path / root)
     made.rmdir()
     if durable:
         sync(path)
+
+
+def _remove(there: Path) -> None:
+    """Remove a file or a folder, or whatever is in its place."""
+    if there.is_dir() and not there.is_symlink():
+        shutil.rmtree(there)
+    else:
+        there.unlink(missing_ok=True)
 
 
 def sync(file: Path) -> None:

@@ -255,6 +255,11 @@ class Plan:
             return (found,)
         return found, Block(FULL, (CHECK,), (len(self.checked),))
 
+    @property
+    def units(self) -> int:
+        """Number of swarms."""
+        return sum(prod(block.shape) for block in self.blocks)
+
     def task(self, first: int, count: int) -> Task:
         """Return some consecutive units of work of one block, with all that they need besides the job."""
         designed = prod(self.shape)

@@ -48,7 +48,7 @@ def test_the_arrays_are_on_the_disk_before_they_are_said_to_be(
 ) -> None:
     """Each file and folder is before it has its name; what tells that there is a group has its name last."""
     path, events = tmp_path.resolve() / "a.zarr", list[tuple[str, str]]()
-    fsync, rename = os.fsync, Path.replace
+    fsync, rename = os.fsync, Path.rename
 
     def synced(descriptor: int) -> None:
         events.append(("fsync", os.readlink(f"/proc/self/fd/{descriptor}")))
@@ -61,7 +61,7 @@ def test_the_arrays_are_on_the_disk_before_they_are_said_to_be(
         return rename(self, target)
 
     monkeypatch.setattr(os, "fsync", synced)
-    monkeypatch.setattr(Path, "replace", renamed)
+    monkeypatch.setattr(Path, "rename", renamed)
     assert api.execute(sweep, path, Running(jobs=1)) == (6, 0)
     named = [name for what, name in events if what == "rename"]
     assert len(named) >= 30
