@@ -253,7 +253,7 @@ class Workers:
 
 
 def _workers(client: Any) -> Mapping[str, Any]:
-    """Return all that the scheduler says of its workers; what ``scheduler_info`` returns is at times of none of them."""
+    """Return all that the scheduler says of its workers; what ``scheduler_info`` returns has none of them at times."""
     found: Mapping[str, Any] = client.sync(client.scheduler.identity, n_workers=-1)["workers"]
     return found
 

@@ -19,8 +19,8 @@ import json
 import os
 import shutil
 import sqlite3
+import sys
 import tempfile
-import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -387,5 +387,6 @@ def _former(path: Path, field: str, lost: str) -> xr.Dataset:
     except Exception as error:  # zarr raises anything for what it did not write
         reason = f"is damaged: its arrays cannot be read ({type(error).__name__})"
         raise InputError(field, str(path), reason, lost) from None
-    warnings.warn(f"{path} is of a former version, without checksums: not all damage of it can be found", stacklevel=3)
+    text = "is of a former version, without checksums: not all damage of it can be found"
+    print(f"btflow: warning: {path} {text}", file=sys.stderr, flush=True)
     return found

@@ -127,7 +127,9 @@ def test_workers_that_join_later_take_part_unless_their_versions_differ(
     (tmp_path / "skewed.py").write_text("import btflow; btflow.__version__ = '9.9'")
     path, made, keep, kept = tmp_path / "a.zarr", planned(), Store.add, 0
     (tmp_path / "bare.py").write_text("import sys; sys.modules['btflow'] = None")
-    options = {name: ("--preload", str(tmp_path / f"{name}.py")) for name in ("skewed", "bare")}
+    options: dict[str, tuple[str, ...]] = {
+        name: ("--preload", str(tmp_path / f"{name}.py")) for name in ("skewed", "bare")
+    }
     options |= {"first": (), "second": ()}
     there: dict[str, subprocess.Popen[bytes]] = {}
     look = Workers.look
