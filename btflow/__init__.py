@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from btflow.swarm.run import simulate
     from btflow.swarm.scenario import Scenario
     from btflow.sweeps.api import open_swarms, open_sweep, sweep
+    from btflow.sweeps.merge import merge
 
 __version__ = "0.1.0"
 
@@ -44,6 +45,7 @@ __all__ = [
     "lines",
     "load",
     "load_link",
+    "merge",
     "motion",
     "open_result",
     "open_swarms",
@@ -71,6 +73,7 @@ _FROM = {
     "describe": "btflow.config.schema",
     "load": "btflow.config.catalog",
     "load_link": "btflow.config.catalog",
+    "merge": "btflow.sweeps.merge",
     "open_result": "btflow.files",
     "open_swarms": "btflow.sweeps.api",
     "open_sweep": "btflow.sweeps.api",

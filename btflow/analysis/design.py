@@ -13,7 +13,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from btflow.errors import InputError, UnitError, unknown
-from btflow.sweeps.results import DONE, FAILED, PENDING
+from btflow.sweeps.results import CORRELATED, DONE, FAILED, OWN_SEEDS, PENDING
 from btflow.units import BytePrefix, Kind, parse_quantity
 
 _TIMES = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
@@ -258,7 +258,22 @@ def checked(sweep: object, field: str = "ds") -> xr.Dataset:
         ds = ds.expand_dims(REPLICA)
     if ds["status"].size == 0:
         raise InputError(field, None, "has no swarm: one of its dimensions is empty", _SWEEP)
+    if shared := shared_seeds(ds):
+        allowed = f"{OWN_SEEDS}; of those that are paired on purpose, ds.drop_vars('seed')"
+        raise InputError(field, None, f"has {shared} points with the seed of another point: {CORRELATED}", allowed)
     return ds.assign(status=(ds["status"].dims, swarm_status(ds["status"].values)))
+
+
+def shared_seeds(ds: xr.Dataset) -> int:
+    """Return how many points have the seed of a point of other values, as two sweeps of one seed that were joined.
+
+    Where that is by design, or seeds are among what is varied, it is none.
+    """
+    if "seed" not in ds.data_vars or ds.attrs.get("common_random_numbers") != 0:
+        return 0
+    seeds = ds["seed"].drop_vars([SAMPLE, REPLICA], errors="ignore")
+    points = seeds.to_dataframe().reset_index()[[*map(str, seeds.coords), "seed"]].drop_duplicates()
+    return int(points["seed"][points["seed"] >= 0].duplicated(keep=False).sum())
 
 
 def swarm_status(found: NDArray[Any]) -> NDArray[np.int8]:

@@ -19,7 +19,7 @@ from btflow.cli.link import link
 from btflow.cli.list import PARTS, list_models
 from btflow.cli.run import run
 from btflow.cli.schema import schema
-from btflow.cli.sweep import sweep
+from btflow.cli.sweep import merge, sweep
 from btflow.errors import InputError, SimulationError
 from btflow.termination import INTERRUPTED, release_output, stopped
 
@@ -38,6 +38,7 @@ _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 _EXAMPLES = {
     "run": "btflow run rao2010; btflow list has the models",
     "sweep": "btflow sweep rao2010 --vary rtt=0ms,400ms --out r.zarr; btflow list has the models",
+    "merge": "btflow merge whole.zarr part1.zarr part2.zarr",
     "export": "btflow export r.zarr r.csv",
     "handout": "btflow handout lessons",
     "completion": 'eval "$(btflow completion bash)"',
@@ -107,7 +108,21 @@ def _options(
 _LISTED = ("swarms", "links", *PARTS.values())
 _MODELS = {"run": _LISTED[:1], "link": _LISTED[1:2], "sweep": _LISTED[:2]}
 
-for command in (list_models, run, sweep, link, export, calibrate, schema, bench, explore, lab, handout, completion):
+for command in (
+    list_models,
+    run,
+    sweep,
+    merge,
+    link,
+    export,
+    calibrate,
+    schema,
+    bench,
+    explore,
+    lab,
+    handout,
+    completion,
+):
     line = str(command.__doc__).partition("\n")[0]  # in full, where click would cut it
     name = "list" if command is list_models else command.__name__
     app.command(name, short_help=line)(completed(command, _MODELS.get(name, _LISTED)))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _OPTIONS = {
     *("vary", "sample", "replicas", "seed", "keep", "out", "jobs", "backend", "dask", "retry_failed"),
-    *("fidelity", "check", "statistics"),
+    *("fidelity", "check", "statistics", "part"),
 }
 
 
@@ -35,30 +35,6 @@ CAUSES = 3
 
 _UNITS = "|".join(map(re.escape, sorted(UNITS, key=len, reverse=True)))
 _NUMBER = re.compile(rf"\d+(?:[.,]\d+)*(?:e[+-]?\d+)?(?: ?(?:{_UNITS})(?![\w/]))?")
-
-
-@dataclass(frozen=True)
-class Given:
-    """The options as they were given."""
-
-    model: str
-    vary: list[str]
-    settings: list[str]
-    sample: str | None
-    replicas: str | None
-    seed: str | None
-    common: bool | None
-    keep: str | None
-    fidelity: str
-    check: str | None
-    statistics: str | None
-    out: list[str]
-    resume: bool
-    retry_failed: bool
-    yes: bool
-    jobs: str | None
-    backend: str | None
-    dask: str | None
 
 
 def sweep(
@@ -102,6 +78,9 @@ def sweep(
             "seed_copies; of links: goodput, jain_index, bottleneck_utilisation, _delay_mean, _delay_p95]",
         ),
     ] = None,
+    part: Annotated[
+        Text, typer.Option(metavar="K/N", help="Run part K of N, on one machine of many; btflow merge joins them.")
+    ] = None,
     out: Annotated[list[str] | None, typer.Option(metavar="FILE.zarr", help="Where the results go.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Run what --out does not have yet.")] = False,
     retry_failed: Annotated[
@@ -119,33 +98,14 @@ def sweep(
 
     Ctrl-C and SIGTERM keep what is finished. A swarm that fails is recorded with its reason; the others go on.
     """
-    given = Given(
-        model=model,
-        vary=vary or [],
-        settings=settings or [],
-        sample=sample,
-        replicas=replicas,
-        seed=seed,
-        common=common,
-        keep=keep,
-        fidelity=fidelity,
-        check=check,
-        statistics=statistics,
-        out=out or [],
-        resume=resume,
-        retry_failed=retry_failed,
-        yes=yes,
-        jobs=jobs,
-        backend=backend,
-        dask=dask,
-    )
+    given = SimpleNamespace(**locals())
     found = run_given(given, show=not as_json)
     echo(found if as_json else as_text(found))
     if not found["done"]:
         raise typer.Exit(1)
 
 
-def run_given(given: Given, *, show: bool) -> dict[str, Any]:
+def run_given(given: SimpleNamespace, *, show: bool) -> dict[str, Any]:
     """Run a sweep and return what is said of it: the path, how many swarms are done and failed, why they failed.
 
     Raises:
@@ -170,7 +130,7 @@ def run_given(given: Given, *, show: bool) -> dict[str, Any]:
         raise
 
 
-def _run(given: Given, show: bool) -> dict[str, Any]:
+def _run(given: SimpleNamespace, show: bool) -> dict[str, Any]:
     from btflow.config.catalog import any_document
     from btflow.sweeps import api
     from btflow.sweeps.declare import MOST_CHECKED, declaration, declare, parse_options
@@ -178,7 +138,7 @@ def _run(given: Given, show: bool) -> dict[str, Any]:
 
     out, how = _path(given), _how(given, show)
     check_path(out, given.resume)
-    vary, fixed = parse_options(given.vary), options.parse_settings(given.settings)
+    vary, fixed = parse_options(given.vary or []), options.parse_settings(given.settings or [])
     said = declaration(
         vary,
         fixed,
@@ -190,16 +150,47 @@ def _run(given: Given, show: bool) -> dict[str, Any]:
     )
     keep = [] if given.keep is None else [name.strip() for name in given.keep.split(",")]
     fidelity, check = options.fidelity_of("fidelity", given.fidelity), _number("--check", given.check, 1, MOST_CHECKED)
-    declared = declare(any_document(given.model), {}, said, keep=keep, yes=given.yes, fidelity=fidelity, check=check)
+    declared = declare(
+        any_document(given.model), {}, said, keep=keep, yes=given.yes, fidelity=fidelity, check=check, part=given.part
+    )
     statistics = _statistics(given.statistics, declared)
     done, failed = api.execute(declared, out, how, resume=given.resume)
-    found: dict[str, Any] = {"out": str(out), declared.job.noun: declared.units, "done": done, "failed": failed}
-    if fidelity == "flow":
-        found["fidelity"] = fidelity
+    return _found(out, declared.identity(), declared.job.noun, done, failed, statistics)
+
+
+def _found(
+    out: Path, about: Mapping[str, Any], noun: str, done: int, failed: int, statistics: list[str] | None = None
+) -> dict[str, Any]:
+    """Return what is said of a store all of whose runs are done or have failed."""
+    found: dict[str, Any] = {"out": str(out), noun: done + failed, "done": done, "failed": failed}
+    if about["fidelity"] == "flow":
+        found["fidelity"] = about["fidelity"]
+    if "part" in about:
+        found["part"] = about["part"]
     found["reasons"] = _causes(out) if failed else {}
-    if declared.checked:
-        found["check"] = _checked(out, len(declared.checked), statistics)
+    if about["check"] and "part" not in about:  # which is of the whole sweep
+        found["check"] = _checked(out, about["check"], statistics)
     return found
+
+
+def merge(
+    out: Annotated[str, typer.Argument(metavar="OUT.zarr", help="Where the whole sweep goes.")],
+    parts: Annotated[list[str], typer.Argument(metavar="PART.zarr...", help="What btflow sweep --part wrote, all N.")],
+    as_json: Json = False,
+) -> None:
+    """Put the parts of a sweep together that were run on several machines: the same bits as the whole run at once."""
+    from btflow.sweeps.merge import merge as merged
+    from btflow.sweeps.results import DONE, FAILED
+
+    try:
+        ds = merged(out, parts, progress=not as_json)
+    except InputError as error:
+        error.field = {"out": "OUT", "parts": "PART"}.get(error.field, error.field)
+        raise
+    status = [ds[name].values for name in ("status", "full_status") if name in ds]
+    done, failed = (sum(int((each == kind).sum()) for each in status) for kind in (DONE, FAILED))
+    found = _found(Path(out), ds.attrs, ds.attrs.get("runs", "swarms"), done, failed)
+    echo(found if as_json else as_text(found))
 
 
 def _statistics(text: str | None, declared: Plan) -> list[str] | None:
@@ -268,9 +259,9 @@ def _share(value: float | None, sign: str = "") -> str:
     return f"{percent:{sign}.{0 if abs(percent) >= 10 else 1 if abs(percent) >= 1 else 2}f}%"
 
 
-def _kept(given: Given) -> str:
+def _kept(given: SimpleNamespace) -> str:
     """Return where what was finished is, if there is anything."""
-    there = len(given.out) == 1 and Path(given.out[0]).exists()
+    there = len(given.out or []) == 1 and Path(given.out[0]).exists()
     return f": what was finished is in {given.out[0]}; --resume goes on with it" if there else ""
 
 
@@ -285,6 +276,7 @@ def as_text(found: dict[str, Any]) -> str:
     by = f" at {found['fidelity']} fidelity" if "fidelity" in found else ""
     if "check" in found:
         by = f" ({found['check']['points']:,} of them in full, the others{by})"
+    of += f" of part {found['part']}" if "part" in found else ""
     lines = [f"{found['out']}: {found['done']:,} of {of}{by} done, {found['failed']:,} failed"]
     for reason, number in found["reasons"].items():
         lines.append(f"  {number:,} failed{', such as' * (number > 1)}: {reason}")
@@ -306,7 +298,7 @@ def _check_lines(check: dict[str, Any]) -> Iterator[str]:
         yield paragraph(found + fewer, "    ")
 
 
-def _path(given: Given) -> Path:
+def _path(given: SimpleNamespace) -> Path:
     if not given.out:
         raise InputError("--out", None, "is missing: where the results go", "a path ending in .zarr")
     if len(given.out) > 1:
@@ -314,7 +306,7 @@ def _path(given: Given) -> Path:
     return Path(given.out[0])
 
 
-def _how(given: Given, show: bool) -> Running:
+def _how(given: SimpleNamespace, show: bool) -> Running:
     from btflow.sweeps.running import MAX_JOBS, Running
 
     how = Running(_number("--jobs", given.jobs, 1, MAX_JOBS), given.backend, given.dask, show, given.retry_failed)

@@ -63,26 +63,26 @@ def execute(declared: Plan, path: Path, how: Running, *, resume: bool = False, d
             _say(f"{path / FILE} was damaged: {lost} run again")
         if how.retry_failed:
             store.forget_failures()
-        run_missing(store, how, pool)
+        run_missing(declared, store, how, pool)
         if (bad := store.write_arrays()) is not None:
             _say(f"{bad} was missing or damaged: the arrays were written again")
         return store.counts()
 
 
-def run_missing(store: Store, how: Running, pool: Pool | None = None) -> None:
+def run_missing(plan: Plan, store: Store, how: Running, pool: Pool | None = None) -> None:
     """Run what a store has pending, on a cluster or on this machine."""
     from btflow.sweeps.running import drive, progress
 
     done, failed = store.counts()
-    plan, left = store.plan, store.plan.units - done - failed
+    left = store.layout.own - done - failed
     if left == 0:
         return
     with contextlib.ExitStack() as used:
         if pool is None:
             pool = how.local(plan, left)
             used.callback(pool.close)
-        with progress(how.show, plan.units, done + failed, failed, plan.job.noun) as shown:
-            drive(store, pool, shown, left)
+        with progress(how.show, store.layout.own, done + failed, failed, plan.job.noun) as shown:
+            drive(plan, store, pool, shown, left)
 
 
 def _say(line: str) -> None:
@@ -229,6 +229,7 @@ def sweep(
     keep: str | Sequence[str] | None = (),
     fidelity: Fidelity = "full",
     check: int | None = None,
+    part: str | tuple[int, int] | None = None,
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
     retry_failed: bool = False,
@@ -261,6 +262,8 @@ def sweep(
         check: With flow: replica 0 of so many points, spread over the design, is also run in full, with the same
             seed. What they give lies along ``check``, in variables whose names begin with ``full_``;
             ``btflow.analysis.flow_error`` and ``corrected`` make use of it.
+        part: ``"3/10"`` or ``(3, 10)`` runs the third of ten parts of the sweep, on one machine of many, and needs
+            ``out``. ``btflow.merge`` puts them together.
         out: Path of the store, ending in ``.zarr``; None keeps the results in memory alone. ``btflow.open_sweep`` opens
             it, also while the sweep runs.
         resume: Whether ``out`` may have a part of this sweep already.
@@ -300,7 +303,10 @@ def sweep(
             yes=flag("yes", yes),
             fidelity=fidelity,
             check=check,
+            part=part,
         )
+        if path is None and declared.part:
+            raise InputError("part", declared.part, "is given without out: a part is kept to be merged", "out=PATH too")
         if path is None and declared.job.shape.swarms:
             raise InputError("keep", "swarms", "is given without out: there is nowhere to keep them", "out=PATH too")
         return _executed(declared, path, how, resume)
@@ -313,10 +319,10 @@ def _executed(declared: Plan, path: Path | None, how: Running, resume: bool) -> 
 
     if path is not None:
         execute(declared, path, how, resume=resume)
-        return open_arrays(path)
+        return stores.open_store(path, "out") if declared.part else open_arrays(path)
     with stores.in_memory(declared) as store, contextlib.ExitStack() as used:
         pool = how.cluster(declared)
         if pool is not None:
             used.callback(pool.close)
-        run_missing(store, how, pool)
+        run_missing(declared, store, how, pool)
         return store.dataset().load()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import json
+import math
 import os
 import sqlite3
 import zlib
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
 
 FILE = "sweep.sqlite"
 """Name of the database in the folder of a store."""
+
+MOST_CHUNKS = 2**20
+"""Most chunks of an array without checksums."""
 
 WINDOW = 4096
 """Units whose rows are read at once."""
@@ -71,7 +76,7 @@ class Database:
     def __init__(self, connection: sqlite3.Connection, path: Path | None, field: str = "out") -> None:
         from btflow.sweeps.dataset import Layout
 
-        self.path, self.field, self._connection = path, field, connection
+        self.path, self.field, self.connection = path, field, connection
         connection.text_factory = lambda text: text.decode(errors="replace")  # what is damaged is found by its sum
         try:
             *self._content, checksum = self._one("SELECT layout, coordinates, crc FROM sweep")
@@ -87,12 +92,12 @@ class Database:
 
     def counts(self) -> tuple[int, int]:
         """Return how many runs are done and how many failed."""
-        found = dict(self._connection.execute("SELECT status, COUNT(*) FROM runs GROUP BY status"))
+        found = dict(self.connection.execute("SELECT status, COUNT(*) FROM runs GROUP BY status"))
         return found.get(DONE, 0), found.get(FAILED, 0)
 
     def files(self) -> dict[str, bytes]:
         """Return the digest of each file of the arrays by name; nothing before they are written."""
-        return dict(self._connection.execute("SELECT name, sha256 FROM files"))
+        return dict(self.connection.execute("SELECT name, sha256 FROM files"))
 
     def dataset(self) -> xr.Dataset:
         """Return the dataset of what was run until now; its arrays are read when they are used."""
@@ -105,24 +110,23 @@ class Database:
         """Give what was found of the units from a first to a last one by tasks up to some number."""
         windows = "SELECT DISTINCT unit / ? FROM runs WHERE unit BETWEEN ? AND ? AND task <= ?"
         with of_store(self.path, self.field):
-            numbers = self._connection.execute(windows, (WINDOW, first, last, task)).fetchall()
+            numbers = self.connection.execute(windows, (WINDOW, first, last, task)).fetchall()
         for (number,) in numbers:
             yield _between(self._window(number, task), first, last)
 
     def bad_file(self) -> Path | None:
         """Return the first file of the arrays that is missing or was changed."""
-        from btflow.sweeps.dataset import digest
+        from btflow.sweeps.dataset import bad_file
 
         assert self.path is not None
-        names = ((name, sha256) for name, sha256 in self.files().items())
-        return next((self.path / name for name, sha256 in names if digest(self.path / name) != sha256), None)
+        return bad_file(self.path, self.files())
 
     def bad_rows(self) -> list[tuple[int]]:
         """Return the units of the rows that are not what was written, here or among the swarms that are kept."""
-        bad = {row[0] for row in self._connection.execute(_ROWS) if crc(row[:-1]) != row[-1]}
+        bad = {row[0] for row in self.connection.execute(_ROWS) if crc(row[:-1]) != row[-1]}
         if self.keeps_swarms:
-            known = {row[0] for row in self._connection.execute(_SWARMS) if crc(row[:-1]) == row[-1]}
-            done = self._connection.execute("SELECT unit FROM runs WHERE status = ?", (DONE,))
+            known = {row[0] for row in self.connection.execute(_SWARMS) if crc(row[:-1]) == row[-1]}
+            done = self.connection.execute("SELECT unit FROM runs WHERE status = ?", (DONE,))
             bad |= {unit for (unit,) in done if unit not in known}
         return [(unit,) for unit in sorted(bad)]
 
@@ -145,7 +149,7 @@ class Database:
         first, end = (designed, self.layout.units) if checked else (0, designed)
         of = "SELECT unit FROM swarms WHERE scenario = ? AND unit >= ? AND unit < ?"
         with of_store(self.path, self.field):
-            units = [unit for (unit,) in self._connection.execute(of, (scenario, first, end))]
+            units = [unit for (unit,) in self.connection.execute(of, (scenario, first, end))]
             if not units and self.bad_rows():  # what one looks for may be what is damaged
                 raise self._lost()
         replicas = 1 if checked else self.layout.attributes["replicas"]
@@ -169,12 +173,21 @@ class Database:
     def _lost(self) -> InputError:
         return lost_runs(self.path, self.field, f"a swarm of {FILE} is not what was written")
 
+    def own_seeds(self) -> set[int]:
+        """Return the seeds of the points that were run, unless points are meant to share them or were given theirs."""
+        about = self.layout.attributes
+        varied = {name for names in json.loads(about["varied"]) for name in names.split("+")}
+        if about["common_random_numbers"] or "seed" in varied:
+            return set()
+        with of_store(self.path, self.field):
+            return {seed for (seed,) in self.connection.execute("SELECT DISTINCT seed FROM runs")}
+
     def kept(self) -> dict[tuple[str, int], int]:
         """Return how many first replicas of a point are kept, by digest of its scenario and by its seed."""
         of = "SELECT scenario, seed, unit FROM runs JOIN swarms USING (unit) WHERE unit < ? ORDER BY unit"
         found: dict[tuple[str, int], int] = {}
         with of_store(self.path, self.field):
-            for scenario, seed, unit in self._connection.execute(of, (self.layout.first(1),)):
+            for scenario, seed, unit in self.connection.execute(of, (self.layout.first(1),)):
                 number = found.get((scenario, seed), 0)
                 found[scenario, seed] = number + (unit % self.layout.attributes["replicas"] == number)
         return found
@@ -184,7 +197,7 @@ class Database:
         return damaged(self.path, self.field, reason)
 
     def _one(self, query: str, *values: Any) -> tuple[Any, ...]:
-        found: tuple[Any, ...] = self._connection.execute(query, values).fetchone()
+        found: tuple[Any, ...] = self.connection.execute(query, values).fetchone()
         return found
 
 
@@ -295,6 +308,31 @@ def open_arrays(path: Path) -> xr.Dataset:
 
     dataset: xr.Dataset = xr.open_zarr(path, chunks=None)
     return dataset
+
+
+def former_arrays(path: Path) -> xr.Dataset:
+    """Return the dataset of arrays without checksums, all of which can be read; an exception of any kind if not.
+
+    Chunks have checksums of their own, and metadata are there twice. Chunks of which nothing was run may be missing.
+    """
+    import zarr
+
+    from btflow.sweeps.dataset import LARGEST, regions
+
+    files = [file for file in path.rglob("*") if not file.is_dir() and file.name not in (FILE, "lock.sqlite")]
+    if not all(file.is_file() and file.stat().st_size <= LARGEST for file in files):
+        raise ValueError("not a file")
+    twice = json.loads((path / "zarr.json").read_bytes()).get("consolidated_metadata", {"metadata": {}})["metadata"]
+    group = zarr.open_group(path, mode="r")
+    for name, array in group.arrays():
+        own = json.loads((path / name / "zarr.json").read_bytes())
+        if twice.get(name, own) != own or array.nchunks > MOST_CHUNKS:
+            raise ValueError(name)
+        if math.prod(array.chunks) * array.dtype.itemsize > LARGEST:
+            raise ValueError(name)
+        for region in regions(array.shape, array.chunks):
+            array[region]
+    return open_arrays(path)
 
 
 def writable(path: Path) -> bool:

@@ -10,9 +10,10 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from itertools import product
@@ -31,7 +32,7 @@ from zarr.codecs import ZstdCodec
 import btflow.accessor  # noqa: F401  # for ds.btflow
 from btflow.swarm.replica import PER_PEER
 from btflow.sweeps.design import Coordinate
-from btflow.sweeps.plan import Plan
+from btflow.sweeps.plan import Plan, golden_step
 from btflow.sweeps.results import CHECK, FULL, Rows, Table
 
 TEXT = np.dtypes.StringDType()
@@ -45,8 +46,17 @@ PER_RUN = {
 FILLS: dict[str, Any] = {"f8": np.nan, "i8": -1, "i1": 0, "text": ""}
 """What stands where nothing was run, by type."""
 
+STRETCHES = 64
+"""About how many stretches of units a part of a sweep has: many, so that all parts cost about the same."""
+
 CHUNK_RUNS, CHUNK_BYTES = 16384, 16 * 2**20
 """About the most runs whose numbers are in one chunk of each array, and the most memory that these take [B]."""
+
+SUMS = "SHA256SUMS"
+"""File with the SHA-256 of each file of the arrays, as ``sha256sum`` has it; the group's metadata come last."""
+
+LARGEST = 2**31
+"""Most bytes of a file of the arrays, or of a chunk in memory; one that is larger is not read."""
 
 WRITERS = 8
 """Files had on the disk at once."""
@@ -97,6 +107,32 @@ class Layout:
     def first(self, block: int) -> int:
         """Return the number of a block's first unit."""
         return sum(prod(each.values()) for each in self.blocks[:block])
+
+    @property
+    def part(self) -> str:
+        """The part of the sweep that is run, such as ``3/10``; empty for all."""
+        return str(self.attributes.get("part", ""))
+
+    @property
+    def own(self) -> int:
+        """Number of runs of the part."""
+        return sum(len(span) for block in range(len(self.blocks)) for span in self.spans(block))
+
+    def spans(self, block: int) -> list[range]:
+        """Return a block's units that are run: all, or those of the part, which the sweep's declaration alone decides.
+
+        Stretches of units are given out in steps of the golden section. So each part has as many as another, but for
+        one, from all over the sweep; it has no values more often than others, whatever order the units have.
+        """
+        units = range(self.first(block), self.first(block + 1))
+        part, parts = map(int, (self.part or "1/1").split("/"))
+        if parts == 1:
+            return [units]
+        length = max(1, len(units) // (STRETCHES * parts))
+        starts = units[::length]
+        step = golden_step(len(starts))
+        mine = (n for n in range(len(starts)) if n * step % len(starts) * parts // len(starts) == part - 1)
+        return [units[n * length : (n + 1) * length] for n in mine]
 
     def as_content(self) -> tuple[str, bytes]:
         """Return it as a text and, of the coordinates' values, bytes; ``from_content`` takes both."""
@@ -331,7 +367,8 @@ def write_zarr(layout: Layout, dataset: xr.Dataset, folder: Path) -> None:
         made[str(name)][...] = dataset[name].values
     for number, block in enumerate(layout.blocks):
         of_block = [a for a in layout.arrays if a.block == number and a.name != "seed"]
-        for region in _regions(tuple(block.values()), run_bytes):
+        shape = tuple(block.values())
+        for region in regions(shape, chunks(shape, run_bytes)):
             for array in of_block:
                 made[array.name][region] = dataset[array.name].variable[region].values
             if number == 0 and "seed" in arrays:
@@ -339,9 +376,8 @@ def write_zarr(layout: Layout, dataset: xr.Dataset, folder: Path) -> None:
     _consolidate(folder)
 
 
-def _regions(shape: tuple[int, ...], run_bytes: int) -> Iterator[tuple[slice, ...]]:
+def regions(shape: tuple[int, ...], lengths: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
     """Give what each chunk has of each dimension, in the order of the runs."""
-    lengths = chunks(shape, run_bytes)
     starts = (range(0, length, step) for length, step in zip(shape, lengths, strict=True))
     for corner in product(*starts):
         yield tuple(slice(at, min(at + step, n)) for at, step, n in zip(corner, lengths, shape, strict=True))
@@ -361,14 +397,34 @@ def _consolidate(folder: Path) -> None:
 
 
 def file_digests(folder: Path) -> dict[str, bytes]:
-    """Return the SHA-256 of each file of a zarr group, by its name from there."""
-    files = sorted(file for file in folder.rglob("*") if file.is_file())
-    return {file.relative_to(folder).as_posix(): digest(file) or b"" for file in files}
+    """Write the SHA-256 of each file of a zarr group beside them, and return all by the name from there, that too."""
+    files = [file for file in sorted(folder.rglob("*")) if file.is_file()]
+    files.sort(key=lambda file: file.parent == folder)
+    found = {file.relative_to(folder).as_posix(): digest(file) or b"" for file in files}
+    (folder / SUMS).write_text("".join(f"{sha256.hex()}  {name}\n" for name, sha256 in found.items()), "utf-8")
+    return found | {SUMS: digest(folder / SUMS) or b""}
+
+
+def sums(path: Path) -> dict[str, bytes]:
+    """Return the digests of the files of a store's arrays that are written beside them, none if they are damaged."""
+    file = path / SUMS
+    if digest(file) is None:
+        return {}
+    lines = file.read_text("utf-8", "replace").splitlines()
+    found = {line[66:]: bytes.fromhex(line[:64]) for line in lines if re.fullmatch("[0-9a-f]{64}  .+", line)}
+    return found if len(found) == len(lines) and [*found][-1:] == ["zarr.json"] else {}
+
+
+def bad_file(path: Path, digests: Mapping[str, bytes]) -> Path | None:
+    """Return the first file of a store's arrays that is missing or was changed."""
+    return next((path / name for name, sha256 in digests.items() if digest(path / name) != sha256), None)
 
 
 def digest(file: Path) -> bytes | None:
-    """Return the SHA-256 of a file, None if it cannot be read."""
+    """Return the SHA-256 of a file, None if it cannot be read, or is none, or has no end."""
     try:
+        if not file.is_file() or file.stat().st_size > LARGEST:
+            return None
         with file.open("rb") as content:
             return hashlib.file_digest(content, "sha256").digest()
     except OSError:
@@ -384,14 +440,22 @@ def replace(made: Path, path: Path, durable: bool) -> None:
         with ThreadPoolExecutor(WRITERS) as pool:  # they wait for the disk
             deque(pool.map(sync, made.rglob("*")), maxlen=0)
     root = "zarr.json"
-    (path / root).unlink(missing_ok=True)
+    _remove(path / root)
     for new in (file for file in made.iterdir() if file.name != root):
-        shutil.rmtree(path / new.name, ignore_errors=True)
+        _remove(path / new.name)
         new.rename(path / new.name)
     (made / root).rename(path / root)
     made.rmdir()
     if durable:
         sync(path)
+
+
+def _remove(there: Path) -> None:
+    """Remove a file or a folder, or whatever is in its place."""
+    if there.is_dir() and not there.is_symlink():
+        shutil.rmtree(there)
+    else:
+        there.unlink(missing_ok=True)
 
 
 def sync(file: Path) -> None:

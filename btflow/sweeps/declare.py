@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, fields, replace
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -384,6 +385,7 @@ def declare(
     yes: bool = False,
     fidelity: Fidelity = "full",
     check: int | None = None,
+    part: str | tuple[int, int] | None = None,
 ) -> Plan:
     """Return a sweep, checked.
 
@@ -395,6 +397,7 @@ def declare(
         yes: Whether more than a million swarms are meant.
         fidelity: How each swarm is run.
         check: Points whose first replica is run in full besides; None for none.
+        part: Which of so many parts of its runs is to be run; None for all.
 
     Raises:
         InputError: Something is wrong with it.
@@ -415,6 +418,7 @@ def declare(
     specs |= {names: _beside_the_model(document, names, spec) for names, spec in specs.items() if names not in here}
     points = design(document, specs, sample_of(said.sample), seed, replicas, yes)
     _check_seeds(said)
+    share = part_of(part, prod(points.shape) * replicas)
 
     from btflow.sweeps.plan import plan  # imports the engine
 
@@ -428,7 +432,25 @@ def declare(
         keep=keep,
         fidelity=fidelity,
         check=number,
+        part=share,
     )
+
+
+def part_of(part: object, runs: int) -> str:
+    """Return which of so many parts a text or a pair of numbers means, as ``3/10``; empty for None.
+
+    Raises:
+        InputError: It means none, or there are fewer runs than parts.
+    """
+    if part is None:
+        return ""
+    text = "/".join(map(str, part)) if isinstance(part, tuple | list) else str(part)
+    matched = re.fullmatch(r"0*([1-9][0-9]{0,8})/0*([1-9][0-9]{0,8})", text.replace(" ", ""), re.ASCII)
+    if matched is None or int(matched[1]) > int(matched[2]):
+        raise InputError("part", part, "is no part", "K/N, part K of N, such as 3/10")
+    if int(matched[2]) > runs:
+        raise InputError("part", text, f"is one of more parts than the sweep has runs, {runs}", f"at most {runs} parts")
+    return f"{matched[1]}/{matched[2]}"
 
 
 def _check_number(check: object, fidelity: Fidelity) -> int:

@@ -86,8 +86,8 @@ def _content(document: Document[Any], name: str, value: object) -> object:
     return inline(content) if isinstance(content, dict) else value
 
 
-FORMAT = 3
-"""Of the store; the former two had arrays without a database."""
+FORMAT = 4
+"""Of the store; the former two had arrays without a database, all three these without ``dataset.SUMS``."""
 
 _SHOWN = {
     "model": "model",
@@ -97,22 +97,24 @@ _SHOWN = {
     "keep": "kept",
     "fidelity": "fidelity",
     "check": "checked points",
+    "part": "part",
 }
 
 
 def check_same(path: Path | None, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:
     """Raise an InputError that says what differs if a store's attributes are not those of a sweep."""
-    differs = _differences(there, here)
+    differs = differences(there, here)
     if differs:
         allowed = "the same sweep with the same version, or another path"
         raise InputError("out", str(path), f"was made by another sweep: {'; '.join(differs)}", allowed)
 
 
-def _differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
+def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
+    """Return in what the attributes of a store are not those of a sweep."""
     found = [
-        f"{shown} {_text(there.get(name))} there, {_text(here[name])} here"
+        f"{shown} {_text(there.get(name, ''))} there, {_text(here.get(name, ''))} here"
         for name, shown in _SHOWN.items()
-        if there.get(name) != here[name]
+        if there.get(name, "") != here.get(name, "")
     ]
     if there.get("store_format") != here["store_format"]:
         found.append(f"its format is {there.get('store_format', 1)} there, {here['store_format']} here")
@@ -209,6 +211,11 @@ GOLDEN = 0.618
 """Share of all points between one that is tried and the next: no period of a dimension's values is near it."""
 
 
+def golden_step(number: int) -> int:
+    """Return a step near the golden section that leads to each of some numbers once before it comes back."""
+    return next(s for s in range(int(GOLDEN * number), 2 * number + 2) if s > 0 and gcd(s, number) == 1)
+
+
 @dataclass(frozen=True)
 class Plan:
     """A sweep that is ready to run.
@@ -222,6 +229,7 @@ class Plan:
         keep: What is kept of each swarm besides its figures.
         contents: Content of the files that varied values name, by the parameter and the path.
         checked: Numbers of the points whose first replica is run in full besides.
+        part: Which part of the sweep's runs is to be run, such as ``3/10``; empty for all.
     """
 
     job: Job
@@ -232,6 +240,7 @@ class Plan:
     keep: tuple[str, ...]
     contents: Contents = field(default_factory=dict)
     checked: tuple[int, ...] = ()
+    part: str = ""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -288,7 +297,7 @@ class Plan:
             "fidelity": self.job.fidelity,
             "check": len(self.checked),
             "versions": json.dumps(versions()),
-        }
+        } | ({"part": self.part} if self.part else {})
 
     def attributes(self) -> dict[str, str | int]:
         """Return the attributes of the dataset."""
@@ -331,6 +340,7 @@ def plan(
     keep: str | Sequence[str] | None = (),
     fidelity: Fidelity = "full",
     check: int = 0,
+    part: str = "",
 ) -> Plan:
     """Return a sweep of a model over a design.
 
@@ -344,6 +354,7 @@ def plan(
         keep: What is kept of each swarm besides its figures.
         fidelity: How each is run.
         check: Points whose first replica is run in full besides.
+        part: The part that is to be run; empty for all.
 
     Raises:
         InputError: No point makes a scenario, a value is wrong, what is to be kept is unknown, or there are fewer
@@ -363,7 +374,7 @@ def plan(
     shape = Shape(statistics.width, peers, TIMES if "series" in keep else 0, "swarms" in keep)
     found = contents(document, design)
     job = Job(base, statistics, shape, fidelity)
-    return Plan(job, design, seed, replicas, common, keep, found, checked)
+    return Plan(job, design, seed, replicas, common, keep, found, checked, part)
 
 
 def _first_scenario(
@@ -377,7 +388,7 @@ def _first_scenario(
     same at all of them.
     """
     points, first = prod(design.shape), None
-    step = next(s for s in range(int(GOLDEN * points), 2 * points + 2) if s > 0 and gcd(s, points) == 1)
+    step = golden_step(points)
     spread = (design.settings(i * step % points) for i in range(points))
     all_used = (settings for settings in spread if not document.assigner.outdated(fixed, settings))
     for settings in islice(all_used, TRIED):

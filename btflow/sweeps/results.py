@@ -17,6 +17,13 @@ PENDING, DONE, FAILED = 0, 1, 2
 STATUSES = ("pending", "done", "failed")
 """Their names in tables."""
 
+CORRELATED = (
+    "a replica has the same random numbers at both, so their chance is correlated, and intervals are too narrow"
+)
+"""What comes of points that share a seed unless the sweep says so."""
+
+OWN_SEEDS = "parts of one sweep (part, btflow.merge), or sweeps of different seeds"
+
 FULL = "full_"
 """How the names of the arrays begin that hold what the checked points give in full."""
 

@@ -103,7 +103,7 @@ GROWTH = 4.0
 """A task has at most so many times the units of the last one that came back."""
 
 
-def drive(store: Store, pool: executor.Pool, progress: Progress, left: int) -> None:
+def drive(plan: Plan, store: Store, pool: executor.Pool, progress: Progress, left: int) -> None:
     """Run what a store has pending.
 
     Raises:
@@ -113,7 +113,7 @@ def drive(store: Store, pool: executor.Pool, progress: Progress, left: int) -> N
         InputError: A worker of the cluster cannot run tasks; what was finished is kept.
         OSError: The store cannot be written; what it has is kept.
     """
-    backlog = Backlog(store.plan, store.pending(), left)
+    backlog = Backlog(plan, store.pending(), left)
     running: dict[Future[Part], Task] = {}
     with heard() as stop:
         try:
@@ -124,7 +124,7 @@ def drive(store: Store, pool: executor.Pool, progress: Progress, left: int) -> N
                 if not running:  # no worker is there
                     stop.wait(executor.LOOK)
                 for future in wait(running, timeout=executor.LOOK, return_when=FIRST_COMPLETED).done:
-                    part = _found(store.plan, pool, future, running[future], backlog)
+                    part = _found(plan, pool, future, running[future], backlog)
                     del running[future]
                     store.add(part)
                     progress.add(part)
@@ -282,7 +282,7 @@ class Progress:
 
     def __init__(self, total: int, done: int, failed: int, noun: str = "swarms") -> None:
         self.noun, self.total, self.done, self.failed, self.before = noun, total, done, failed, done
-        self.begun = time.perf_counter()
+        self.begun = self.last = time.perf_counter()
 
     def __enter__(self) -> Self:
         return self
@@ -294,9 +294,19 @@ class Progress:
         """Count a part."""
         self.done += part.count
         self.failed += part.failed
+        if part.count:
+            self.last = time.perf_counter()
 
     def look(self) -> None:
         """Show how far it is; called a few times a second."""
+
+    @property
+    def left(self) -> str:
+        """The time that is left; for how long nothing has come once that is longer: the last tasks may stand still."""
+        if not self.rate:
+            return ""
+        quiet, left = time.perf_counter() - self.last, (self.total - self.done) / self.rate
+        return f"nothing new for {_time(quiet)}" if quiet > max(PERIOD, left) else f"{_time(left)} left"
 
     @property
     def rate(self) -> float:
@@ -314,7 +324,7 @@ class Lines(Progress):
         now = time.perf_counter() - self.begun
         if now - self._said >= PERIOD:
             self._said = now
-            self._print(f", {_time((self.total - self.done) / self.rate)} left" if self.rate else "")
+            self._print(f", {self.left}" if self.left else "")
 
     def __exit__(self, *_: object) -> None:
         if self._said:
@@ -327,16 +337,19 @@ class Lines(Progress):
         print(text, file=sys.stderr, flush=True)
 
 
+FORM = "{percentage:3.0f}% of {total_fmt}{unit} |{bar}| {elapsed}, {remaining} left, {rate_fmt}{postfix}"
+"""How a bar looks, in tqdm's form."""
+
+
 class Bar(Progress):
     """A bar on a terminal (tqdm)."""
 
     def __enter__(self) -> Self:
         from tqdm import tqdm
 
-        form = "{percentage:3.0f}% of {total_fmt}{unit} |{bar}| {elapsed}, {remaining} left, {rate_fmt}{postfix}"
         unit = f" {self.noun}" if self.total != 1 else f" {self.noun.removesuffix('s')}"
         self.bar = tqdm(
-            total=self.total, initial=self.done, bar_format=form, unit=unit, dynamic_ncols=True, smoothing=0.1
+            total=self.total, initial=self.done, bar_format=FORM, unit=unit, dynamic_ncols=True, smoothing=0.1
         )
         return self
 
@@ -345,6 +358,10 @@ class Bar(Progress):
 
     def look(self) -> None:
         """Draw the bar."""
+        quiet = self.left.startswith("nothing")
+        self.bar.bar_format = FORM.replace("{remaining} left", self.left) if quiet else FORM
+        if quiet:
+            self.bar.refresh()
         if self.failed:
             self.bar.set_postfix_str(f"{self.failed:,} failed", refresh=False)
         self.bar.update(self.done - self.bar.n)

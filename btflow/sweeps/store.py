@@ -19,12 +19,12 @@ import json
 import os
 import shutil
 import sqlite3
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
-from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,7 @@ from btflow.units.formatting import counted
 if TYPE_CHECKING:
     import xarray as xr
 
+    from btflow.sweeps.dataset import Layout
     from btflow.sweeps.plan import Plan
     from btflow.sweeps.results import Part
 from btflow.sweeps import database
@@ -45,6 +46,9 @@ LOCK = "lock.sqlite"
 
 LONGEST_NAME = 255
 """Bytes of a file's name that file systems take."""
+
+LARGEST_METADATA = 2**26
+"""Most bytes of a group's metadata that are read."""
 
 MARKS = {"scenario_hash", "common_random_numbers"}
 """Attributes that a sweep has and other zarr groups have not."""
@@ -67,7 +71,7 @@ def check_path(path: Path, resume: bool) -> None:
         except OSError as error:
             raise InputError("out", str(path), f"cannot be written: {error.strerror}", allowed) from None
     elif is_former(path):
-        reason = f"is a sweep without {database.FILE}, as former versions made them: it can be read, not gone on with"
+        reason = f"is a sweep without {database.FILE}: it can be read, not gone on with"
         raise InputError("out", str(path), reason, "another path; btflow export and btflow.open_sweep read it")
     elif not (is_store(path) or (resume and _is_begun(path))):
         raise InputError("out", str(path), "exists and is something else than a sweep", "another path")
@@ -77,17 +81,24 @@ def check_path(path: Path, resume: bool) -> None:
 
 def is_store(path: Path) -> bool:
     """Return whether something is the store of a sweep."""
-    return (path / database.FILE).is_file()
+    return os.path.isfile(path / database.FILE)  # of a path that no system takes, too
 
 
 def is_former(path: Path) -> bool:
     """Return whether something has the arrays of a sweep alone."""
-    if is_store(path):
-        return False
+    return not is_store(path) and _attributes(path).keys() >= MARKS
+
+
+def _attributes(path: Path) -> dict[str, Any]:
+    """Return the attributes of the arrays of a store, none if there are none."""
+    file = path / "zarr.json"
     try:
-        return set(json.loads((path / "zarr.json").read_bytes())["attributes"]) >= MARKS
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
+        if file.is_file() and file.stat().st_size <= LARGEST_METADATA:
+            found = json.loads(file.read_bytes())["attributes"]
+            return found if isinstance(found, dict) else {}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        pass
+    return {}
 
 
 def _is_begun(path: Path) -> bool:
@@ -99,18 +110,16 @@ class Store(database.Database):
     """The store of one sweep, open for writing by the process that holds it.
 
     Attributes:
-        plan: The sweep.
         new: Whether there was nothing.
         lost: Number of runs whose rows were damaged; they run again.
     """
 
-    def __init__(self, connection: sqlite3.Connection, path: Path | None, plan: Plan, durable: bool = True) -> None:
-        from btflow.sweeps.dataset import layout_of
+    def __init__(self, connection: sqlite3.Connection, path: Path | None, layout: Layout, durable: bool = True) -> None:
         from btflow.sweeps.plan import check_same
 
-        self.plan, self.durable, self.lost = plan, durable, 0
+        self.durable, self.lost = durable, 0
         connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'OFF'}")
-        made = layout_of(plan).as_content()
+        made = layout.as_content()
         with database.transaction(connection):
             self.new = not connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
             if self.new:
@@ -118,7 +127,7 @@ class Store(database.Database):
                     connection.execute(statement)
                 connection.execute("INSERT INTO sweep VALUES (?, ?, ?)", (*made, database.crc(made)))
         super().__init__(connection, path)
-        check_same(path, self.layout.attributes, plan.identity())
+        check_same(path, self.layout.attributes, layout.attributes)
         self._verify(made)
         (self._task,) = self._one("SELECT COALESCE(MAX(task), 0) FROM runs")
 
@@ -127,11 +136,11 @@ class Store(database.Database):
 
         Those that check the sweep come first: they take longest, and what is long is not left to the end.
         """
-        ends = [self.layout.first(number) for number in range(len(self.layout.blocks) + 1)]
-        for first, end in reversed(list(pairwise(ends))):
-            of = "SELECT unit FROM runs WHERE unit >= ? AND unit < ? ORDER BY unit"
-            there = np.fromiter((unit for (unit,) in self._connection.execute(of, (first, end))), np.int64)
-            edges = [first - 1, *_edges(there), end]
+        of = "SELECT unit FROM runs WHERE unit >= ? AND unit < ? ORDER BY unit"
+        for span in (span for block in reversed(range(len(self.layout.blocks))) for span in self.layout.spans(block)):
+            ends = span.start, span.stop
+            there = np.fromiter((unit for (unit,) in self.connection.execute(of, ends)), np.int64)
+            edges = [span.start - 1, *_edges(there), span.stop]
             for before, after in zip(edges[::2], edges[1::2], strict=True):
                 if after - before > 1:
                     yield range(before + 1, after)
@@ -152,20 +161,29 @@ class Store(database.Database):
         )
         insert = "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
         with self.writing():
-            self._connection.executemany(insert, ((*row, database.crc(row)) for row in rows))
+            self.connection.executemany(insert, ((*row, database.crc(row)) for row in rows))
             # One may be there already: of a run whose row was damaged.
             insert = "INSERT OR REPLACE INTO swarms VALUES (?, ?, ?, ?)"
             swarms = ((unit, *swarm) for unit, swarm in zip(units, part.swarms, strict=True) if swarm is not None)
-            self._connection.executemany(insert, ((*row, database.crc(row)) for row in swarms))
+            self.connection.executemany(insert, ((*row, database.crc(row)) for row in swarms))
+
+    def take(self, other: database.Database) -> None:
+        """Keep all that another store of the sweep has, with the checksums that it has been given there."""
+        with self.writing():
+            for table, width in (("runs", 8), ("swarms", 4)):
+                rows = other.connection.execute(f"SELECT * FROM {table}")
+                self.connection.executemany(f"INSERT INTO {table} VALUES (?{', ?' * (width - 1)})", rows)
 
     def forget_failures(self) -> None:
         """Make every failed run one that has not been run: there may be more memory now, say."""
         with self.writing():
-            if self._connection.execute("DELETE FROM runs WHERE status = ?", (FAILED,)).rowcount:
-                self._connection.execute("DELETE FROM files")
+            if self.connection.execute("DELETE FROM runs WHERE status = ?", (FAILED,)).rowcount:
+                self.connection.execute("DELETE FROM files")
 
     def write_arrays(self) -> Path | None:
         """Write the arrays of a complete sweep, unless they are there; return the file for which they are made again.
+
+        A part of a sweep gets none.
 
         Raises:
             OSError: They cannot be written; the database has all that was run.
@@ -173,11 +191,13 @@ class Store(database.Database):
         from btflow.sweeps import dataset
 
         assert self.path is not None
+        if self.layout.part:
+            return None
         bad = self.bad_file()
         if self.files() and bad is None:
             return None
         with self.writing():
-            self._connection.execute("DELETE FROM files")
+            self.connection.execute("DELETE FROM files")
         with database.of_store(self.path), tempfile.TemporaryDirectory(prefix=".arrays-", dir=self.path) as folder:
             made = Path(folder, "arrays")
             made.mkdir()
@@ -185,14 +205,14 @@ class Store(database.Database):
             files = dataset.file_digests(made)
             dataset.replace(made, self.path, self.durable)
         with self.writing():
-            self._connection.executemany("INSERT INTO files VALUES (?, ?)", files.items())
+            self.connection.executemany("INSERT INTO files VALUES (?, ?)", files.items())
         return bad
 
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Have what is written be one transaction, all or nothing."""
         self._window.cache_clear()
-        with database.of_store(self.path), database.transaction(self._connection):
+        with database.of_store(self.path), database.transaction(self.connection):
             yield
 
     def _verify(self, made: tuple[str, bytes]) -> None:
@@ -205,9 +225,9 @@ class Store(database.Database):
         bad = self.bad_rows()
         self.lost = len(bad)
         with self.writing():
-            self._connection.executemany("DELETE FROM runs WHERE unit = ?", bad)
+            self.connection.executemany("DELETE FROM runs WHERE unit = ?", bad)
             if bad:
-                self._connection.execute("DELETE FROM files")
+                self.connection.execute("DELETE FROM files")
 
 
 def _edges(there: NDArray[np.int64]) -> list[int]:
@@ -223,12 +243,14 @@ def _edges(there: NDArray[np.int64]) -> list[int]:
 @contextmanager
 def in_memory(plan: Plan) -> Iterator[Store]:
     """Give the store of a sweep whose results nobody keeps."""
+    from btflow.sweeps.dataset import layout_of
+
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        yield Store(connection, None, plan, durable=False)
+        yield Store(connection, None, layout_of(plan), durable=False)
 
 
 @contextmanager
-def opened(path: Path, plan: Plan, *, resume: bool = False, durable: bool = True) -> Iterator[Store]:
+def opened(path: Path, sweep: Plan | Layout, *, resume: bool = False, durable: bool = True) -> Iterator[Store]:
     """Give the store of a sweep: a new one, or one to go on with. No other process writes to it meanwhile.
 
     Raises:
@@ -247,7 +269,8 @@ def opened(path: Path, plan: Plan, *, resume: bool = False, durable: bool = True
                 connection = held.enter_context(
                     closing(sqlite3.connect(path / database.FILE, database.PATIENCE, isolation_level=None))
                 )
-                store = Store(connection, path, plan, durable)
+                layout = sweep if isinstance(sweep, dataset.Layout) else dataset.layout_of(sweep)
+                store = Store(connection, path, layout, durable)
                 if made and durable:
                     dataset.sync(path.parent)  # the folder's name; SQLite sees to all that is in it
         except TakenError:  # by a process that has come in between
@@ -312,7 +335,8 @@ def read_only_counts(path: Path, plan: Plan, *, retry_failed: bool) -> tuple[int
         found = database.Database(connection, path)
         check_same(path, found.layout.attributes, plan.identity())
         done, failed = found.counts()
-        if done + failed < found.layout.units or found.bad_rows() or not found.files() or found.bad_file():
+        arrays = found.layout.part or (found.files() and not found.bad_file())
+        if done + failed < found.layout.own or found.bad_rows() or not arrays:
             raise unwritable(path, f"it is not complete, or damaged, so that {plan.job.noun} are to be run")
     if failed and retry_failed:
         lost, are = counted(failed, plan.job.noun.removesuffix("s")), "is" if failed == 1 else "are"
@@ -332,16 +356,37 @@ def open_store(path: Path, field: str) -> xr.Dataset:
     Raises:
         InputError: It is no store, or it is damaged.
     """
+    from btflow.sweeps import dataset
+    from btflow.sweeps.plan import FORMAT
+
     if is_store(path):
         with database.of_store(path, field):
             found = database.Database(database.connected(path), path, field)
             if not found.files():
                 return found.dataset()
             bad = found.bad_file()
-        if bad is not None:
-            reason = f"is damaged: {bad.relative_to(path)} is missing or is not what was written"
-            lost = "the same sweep with resume=True, which writes it again"
-            raise InputError(field, str(path), reason, lost)
-    elif not is_former(path):
-        raise InputError(field, str(path), "is not the store of a sweep", "the store that a sweep wrote")
+        lost = "the same sweep with resume=True, which writes it again"
+    else:
+        lost, known = "a copy of the store that is whole", dataset.sums(path)
+        if not known and not os.path.lexists(path / dataset.SUMS):
+            if not is_former(path):
+                raise InputError(field, str(path), "is not the store of a sweep", "the store that a sweep wrote")
+            if _attributes(path).get("store_format") in (None, *range(FORMAT)):
+                return _former(path, field, lost)
+        bad = dataset.bad_file(path, known) if known else path / dataset.SUMS
+    if bad is not None:
+        reason = f"is damaged: {bad.relative_to(path)} is missing or is not what was written"
+        raise InputError(field, str(path), reason, lost)
     return database.open_arrays(path)
+
+
+def _former(path: Path, field: str, lost: str) -> xr.Dataset:
+    """Return the dataset of arrays of a former version."""
+    try:
+        found = database.former_arrays(path)
+    except Exception as error:  # zarr raises anything for what it did not write
+        reason = f"is damaged: its arrays cannot be read ({type(error).__name__})"
+        raise InputError(field, str(path), reason, lost) from None
+    text = "is of a former version, without checksums: not all damage of it can be found"
+    print(f"btflow: warning: {path} {text}", file=sys.stderr, flush=True)
+    return found

@@ -49,7 +49,7 @@ UNITS = 12 * REPLICAS
 def planned(scenario: Scenario | None = None, **said: Any) -> Plan:
     """Return a sweep of tiny swarms, declared."""
     scenario = scenario or tiny()
-    how = {name: said.pop(name) for name in ("keep", "fidelity", "check") if name in said}
+    how = {name: said.pop(name) for name in ("keep", "fidelity", "check", "part", "yes") if name in said}
     declared = declaration(said.pop("vary", VARY), {}, "vary", **{"replicas": REPLICAS, **said})
     return declare(scenario.document, scenario.given, declared, **how)
 

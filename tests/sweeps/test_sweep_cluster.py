@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from concurrent.futures import wait
@@ -118,12 +121,16 @@ def executed(client: Any) -> dict[str, int]:
 def test_workers_that_join_later_take_part_unless_their_versions_differ(
     scheduler: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Once the sweep waits for workers three join, one of them of other versions; then the first one goes away."""
+    """Once the sweep waits for workers four join, one of other versions, one without btflow; then the first goes."""
     small_tasks(monkeypatch)
     monkeypatch.setattr(dask, "ASK_PERIOD", 0.0)
     (tmp_path / "skewed.py").write_text("import btflow; btflow.__version__ = '9.9'")
     path, made, keep, kept = tmp_path / "a.zarr", planned(), Store.add, 0
-    options = {"first": (), "second": (), "skewed": ("--preload", str(tmp_path / "skewed.py"))}
+    (tmp_path / "bare.py").write_text("import sys; sys.modules['btflow'] = None")
+    options: dict[str, tuple[str, ...]] = {
+        name: ("--preload", str(tmp_path / f"{name}.py")) for name in ("skewed", "bare")
+    }
+    options |= {"first": (), "second": ()}
     there: dict[str, subprocess.Popen[bytes]] = {}
     look = Workers.look
 
@@ -139,7 +146,7 @@ def test_workers_that_join_later_take_part_unless_their_versions_differ(
         keep(self, part)
         kept += 1
         if kept == 2:
-            scheduler.wait_for_workers(3, timeout=PATIENCE)
+            scheduler.wait_for_workers(4, timeout=PATIENCE)
         if kept == 6:
             there["first"].kill()
 
@@ -151,10 +158,49 @@ def test_workers_that_join_later_take_part_unless_their_versions_differ(
     err = capfd.readouterr().err
     assert "waiting for one" in err
     assert "takes no part: it has other versions: btflow 9.9 there" in err
+    assert "takes no part: it cannot run btflow: ModuleNotFoundError" in err
     assert ran["second"] > 1
-    assert ran["skewed"] == 1  # it has told its versions
+    assert ran["skewed"] == ran["bare"] == 1  # it has told its versions, or could not
     assert api.execute(made, tmp_path / "b.zarr", Running(jobs=1)) == (UNITS, 0)
     assert bits(read(path)).identical(bits(read(tmp_path / "b.zarr")))
+
+
+@pytest.mark.slow
+def test_tasks_of_a_worker_that_stands_still_go_to_others_and_it_may_come_back(
+    scheduler: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A second worker joins then; what the first still finds when it goes on is not counted."""
+    small_tasks(monkeypatch)
+    monkeypatch.setattr(dask, "ASK_PERIOD", 0.0)
+    monkeypatch.setattr(dask, "SILENCE", 3.0)
+    path, made, look, address = tmp_path / "a.zarr", planned(replicas=100), Workers.look, scheduler.scheduler.address
+    units: list[int] = []
+    add = Store.add
+
+    def counted(self: Store, part: Part) -> None:
+        units.extend(range(part.first, part.first + part.count))
+        if still.poll() is None and len(units) > 5 and not others:
+            os.kill(still.pid, signal.SIGSTOP)
+            others.append(joined.enter_context(worker(address, "--name", "second")))
+            scheduler.wait_for_workers(2, timeout=120)
+        add(self, part)
+
+    def goes_on(self: Workers) -> None:
+        look(self)
+        if self.held and len(units) > 700:
+            os.kill(still.pid, signal.SIGCONT)
+
+    monkeypatch.setattr(Store, "add", counted)
+    monkeypatch.setattr(Workers, "look", goes_on)
+    others: list[subprocess.Popen[bytes]] = []
+    with ExitStack() as joined:
+        still = joined.enter_context(worker(address))
+        scheduler.wait_for_workers(1, timeout=60)
+        (name,) = scheduler.ncores()
+        assert api.execute(made, path, Running(client=scheduler)) == (1200, 0)
+    err = capfd.readouterr().err
+    assert re.search(rf"worker {name} has given no sign of life for 3 s: its [1-9]\d* tasks? go to others", err)
+    assert sorted(units) == list(range(1200))  # each once
 
 
 def test_tasks_of_workers_that_are_gone_are_taken_back(scheduler: Any, monkeypatch: pytest.MonkeyPatch) -> None:

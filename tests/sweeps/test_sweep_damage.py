@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import random
+import re
 import shutil
 import sqlite3
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,11 +18,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sweep_made import bits, breaking_off, read, tiny, written
 
+import btflow
 from btflow import InputError
 from btflow.analysis.table import write_table
 from btflow.cli import app
 from btflow.sweeps import api, runs
 from btflow.sweeps.database import FILE, failures
+from btflow.sweeps.dataset import SUMS
 from btflow.sweeps.declare import declaration, declare
 from btflow.sweeps.plan import Plan
 from btflow.sweeps.running import Running
@@ -110,7 +115,7 @@ def execute(made: Plan, path: Path) -> tuple[int, int]:
 
 def arrays(path: Path) -> list[Path]:
     """Return the files of the arrays."""
-    return sorted(file for file in path.rglob("*") if file.is_file() and file.name not in (FILE, LOCK))
+    return sorted(file for file in path.rglob("*") if file.is_file() and file.name not in (FILE, LOCK, SUMS))
 
 
 def test_every_chunk_has_a_file(whole: Path) -> None:
@@ -163,7 +168,7 @@ def database(sweep: Plan, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a store whose arrays are still to be written."""
     path = tmp_path_factory.mktemp("database") / "a.zarr"
     with opened(path, sweep, durable=False) as store:
-        api.run_missing(store, Running(jobs=1))
+        api.run_missing(sweep, store, Running(jobs=1))
     return path
 
 
@@ -182,7 +187,7 @@ def test_no_damage_of_the_database_changes_a_bit(
         else:
             flip(file, place, bit)
         with opened(database, sweep, resume=True, durable=False) as store:
-            api.run_missing(store, Running(jobs=1))
+            api.run_missing(sweep, store, Running(jobs=1))
             assert bits(store.dataset().load()).identical(content)
     except InputError as error:
         assert "\n" not in str(error)
@@ -332,6 +337,65 @@ def test_failures_may_be_half_forgotten(sweep: Plan, path: Path, content: xr.Dat
         assert (found.status == 1).sum() == 6
         assert execute(sweep, path) == (6, 6)
         assert bits(read(path)).identical(content)
+
+
+def deep(file: Path) -> None:
+    file.write_text("[" * 100_000)
+
+
+def endless(file: Path) -> None:
+    file.unlink()
+    file.symlink_to("/dev/zero")
+
+
+def silent(file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file)
+
+
+def folder(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+
+
+def huge(file: Path) -> None:
+    """Declare a length without end, or have a file of one: nothing of it is on the disk."""
+    text = file.read_text(errors="replace")
+    file.write_text(re.sub(r'("(chunk_)?shape": \[)\s*\d+', r"\1 999999999999", text))
+    os.truncate(file, file.stat().st_size if "999999999999" in file.read_text(errors="replace") else 2**40)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("alone", ["with its database", "alone", "former"])
+def test_a_damaged_store_is_one_error_or_what_was_written(
+    alone: str, whole: Path, content: xr.Dataset, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever happens to any of its files. Without checksums not all damage can be found, and a warning says so."""
+    rng, found, path = random.Random(7), Counter[str](), Path(shutil.copytree(whole, tmp_path / "a.zarr"))
+    if alone != "with its database":
+        (path / FILE).unlink()
+    if alone == "former":
+        (path / SUMS).unlink()
+        (path / "zarr.json").write_text(
+            (path / "zarr.json").read_text().replace('"store_format": 4', '"store_format": 3')
+        )
+        content = content.assign_attrs(store_format=3)
+    files = sorted(file for file in path.rglob("*") if file.is_file() and file.name != LOCK)
+    names = [file for file in files if file.parent == path] * 11 + rng.sample(files, 99)
+    for number, name in enumerate(names):
+        before = name.read_bytes()
+        (*DAMAGE, halve, deep, endless, silent, folder, huge)[number % 11](name)
+        try:
+            same = bits(btflow.open_sweep(path).load()).identical(content)
+            assert same or "without checksums" in capsys.readouterr().err, name
+            found["same" if same else "warned"] += 1
+        except (InputError, OSError) as error:  # the latter of SQLite, for what is no file of it
+            assert "\n" not in str(error)
+            found["refused"] += 1
+        shutil.rmtree(name) if name.is_dir() and not name.is_symlink() else name.unlink(missing_ok=True)
+        name.write_bytes(before)
+    assert found["refused"] > 60
+    assert bits(btflow.open_sweep(path).load()).identical(content)
 
 
 def test_files_of_others_are_left_alone(sweep: Plan, path: Path, content: xr.Dataset) -> None:

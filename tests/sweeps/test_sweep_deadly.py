@@ -63,7 +63,7 @@ def test_a_task_is_divided_before_a_swarm_is_tried_as_often_as_its_pool_allows(t
     made = planned()
     pool, path = OneByOne(made.job, tries), tmp_path / "a.zarr"
     with opened(path, made, resume=False, durable=False) as store:
-        drive(store, pool, Progress(UNITS, 0, 0), UNITS)
+        drive(made, store, pool, Progress(UNITS, 0, 0), UNITS)
     together, *alone = pool.died_of
     assert len(together) > 1
     assert alone == [range(DEADLY, DEADLY + 1)] * tries

@@ -38,9 +38,9 @@ def test_a_task_is_on_the_disk_before_it_is_counted(sweep: Plan, tmp_path: Path)
         path = tmp_path / f"{durable}.zarr"
         with opened(path, sweep, durable=durable) as store:
             store.add(run(sweep.job, sweep.task(0, 2), lambda: False, 60.0))
-            (said,) = store._connection.execute("PRAGMA synchronous").fetchone()
+            (said,) = store.connection.execute("PRAGMA synchronous").fetchone()
             assert said == (2 if durable else 0)
-            assert store._connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+            assert store.connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
             assert {file.name for file in path.iterdir()} == {FILE, LOCK}
 
 
@@ -236,8 +236,8 @@ def test_errors_of_the_disk_name_the_store(sweep: Plan, tmp_path: Path, monkeypa
     """SQLite's own, and those of what writes the arrays."""
     path = tmp_path / "a.zarr"
     with opened(path, sweep) as store:
-        (pages,) = store._connection.execute("PRAGMA page_count").fetchone()
-        store._connection.execute(f"PRAGMA max_page_count = {pages}")
+        (pages,) = store.connection.execute("PRAGMA page_count").fetchone()
+        store.connection.execute(f"PRAGMA max_page_count = {pages}")
         large = sweep.job.shape.empty(0, 6)
         for number in range(6):
             large.fail(number, "for want of something" * 100)

@@ -9,8 +9,8 @@ entries alone. So the library of a kernel keeps the code of that kernel as it wa
 kernels it reaches, each once. There nobody else can call them, and LLVM inlines and passes arguments as it likes.
 
 Insides: of `numba.core.codegen.JITCodeLibrary` `_final_module`, `_shared_module`, `_finalized`, `_linking_libraries`,
-`_get_module_for_linking`, `_optimize_final_module`, `_optimize_functions`, `_codegen`, `_raise_if_finalized`; the passes of
-`numba.core.compiler.DefaultPassBuilder`; the option `_nrt`. Beside test_insides.py, test_linking.py fails.
+`_get_module_for_linking`, `_optimize_final_module`, `_optimize_functions`, `_codegen`, `_raise_if_finalized`; the
+passes of `numba.core.compiler.DefaultPassBuilder`; the option `_nrt`. Beside test_insides.py, test_linking.py fails.
 """
 
 import ctypes
