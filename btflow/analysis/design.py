@@ -269,7 +269,7 @@ def shared_seeds(ds: xr.Dataset) -> int:
 
     Where that is by design, or seeds are among what is varied, it is none.
     """
-    if "seed" not in ds.data_vars or ds.attrs.get("common_random_numbers") != 0:
+    if "seed" not in ds.data_vars or not ds["seed"].ndim or ds.attrs.get("common_random_numbers") != 0:
         return 0
     seeds = ds["seed"].drop_vars([SAMPLE, REPLICA], errors="ignore")
     points = seeds.to_dataframe().reset_index()[[*map(str, seeds.coords), "seed"]].drop_duplicates()
