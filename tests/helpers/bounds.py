@@ -79,7 +79,7 @@ def find(kind: Links | Swarms, scenario: Any, fidelity: Fidelity, seed: int) -> 
         data = link_results.to_dataset(scenario, program, kept, seed, 0.0)
     mean = isinstance(scenario, Scenario) and fidelity == "flow" and not scenario.linked
     check_variables(data, mean)
-    row = figures.of(kind.common(scenario, program, figures), kept)  # type: ignore[arg-type]  # of one kind
+    row = figures.of(kind.common(scenario, program, figures), kept)
     for table in figures.tables:
         values, row = row[: table.width].reshape(len(table.parts), -1), row[table.width :]
         for i, statistic in enumerate(table.statistics):
