@@ -127,7 +127,7 @@ def test_keys_of_json_are_those_of_the_page(
     keys = {("format",)} | docs_pages.keys(ROOT / "docs" / "output.md", title)
     known = {path: {key for key in keys if same(path, key)} for path in leaves(found)}
     assert [path for path, of in known.items() if not of] == []
-    assert keys - set.union(*known.values()) <= {("experiments",)}  # of links, in place of swarms
+    assert keys - set().union(*known.values()) <= {("experiments",)}  # of links, in place of swarms
 
 
 def leaves(node: object) -> Iterator[tuple[str, ...]]:
