@@ -9,10 +9,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from btflow.errors import SimulationError
+from btflow.errors import InputError, SimulationError
 
 from .measure import MODEL, measure, report
 from .process import LIMIT, start_up
@@ -79,20 +81,29 @@ def _declare(varied: Grid) -> object:
 
 def _stopping() -> float:
     """Return how long a sweep takes to end after Ctrl-C once it has kept a swarm [s]."""
-    from btflow import open_sweep
-
     with tempfile.TemporaryDirectory(prefix="btflow-bench-") as folder:
         out = Path(folder, "sweep.zarr")
         command = [sys.executable, "-P", "-m", "btflow", *LONG, "--out", str(out)]
-        with subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
-        ) as run:
-            end = time.monotonic() + LIMIT
-            while not (out / "sweep.sqlite").exists() or not (open_sweep(out)["status"].values == 1).any():
-                if run.poll() is not None or time.monotonic() > end:
-                    raise SimulationError("the sweep that was to be stopped did not run")
-                time.sleep(0.2)
-            begun = time.perf_counter()
-            os.killpg(run.pid, signal.SIGINT)
-            run.communicate()
-            return time.perf_counter() - begun
+        quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
+        with subprocess.Popen(command, **quiet) as run:
+            try:
+                end = time.monotonic() + LIMIT
+                while not _kept(out):
+                    if run.poll() is not None or time.monotonic() > end:
+                        raise SimulationError("the sweep that was to be stopped did not run")
+                    time.sleep(0.2)
+                begun = time.perf_counter()
+                os.killpg(run.pid, signal.SIGINT)
+                run.wait()
+                return time.perf_counter() - begun
+            finally:
+                run.kill()  # if it was not stopped
+
+
+def _kept(out: Path) -> bool:
+    """Return whether a sweep that runs has kept a swarm."""
+    from btflow import open_sweep
+
+    with suppress(InputError):  # its store is being made
+        return bool((open_sweep(out)["status"].values == 1).any())
+    return False
