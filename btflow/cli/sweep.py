@@ -88,7 +88,7 @@ def sweep(
     ] = False,
     jobs: Annotated[Text, typer.Option(metavar="NUMBER", help="Swarms at once.  [all cores]")] = None,
     backend: Annotated[
-        Text, typer.Option(metavar="NAME", help="threads or processes.  [whichever is done sooner]")
+        Text, typer.Option(metavar="NAME", help="threads or processes.  [by the number of swarms]")
     ] = None,
     dask: Annotated[Text, typer.Option(metavar="ADDRESS", help="Run on the cluster of this Dask scheduler.")] = None,
     yes: Annotated[bool, typer.Option("--yes", help="More than a million swarms are meant.")] = False,

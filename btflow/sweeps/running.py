@@ -41,7 +41,7 @@ class Running:
 
     Attributes:
         jobs: Swarms at once; None for all cores.
-        backend: ``threads`` or ``processes``; None for what is likely to be done sooner.
+        backend: ``threads`` or ``processes``; None for processes if many swarms are left.
         client: A Dask client, or the address of a scheduler; None for this machine.
         show: Whether to show progress.
         retry_failed: Whether swarms that failed run again.
@@ -90,7 +90,7 @@ class Running:
         for program in scouted.programs:
             job.kind.load_kernels(program)
         jobs = self.jobs or executor.cores()
-        kind = self.backend or executor.sooner(job, declared.task(0, 1).points[0], left, jobs)
+        kind = self.backend or ("processes" if jobs > 1 and left > executor.MANY else "threads")
         need = scouted.bytes + (executor.PROCESS if kind == "processes" else 0)
         jobs = executor.fitting(need, jobs, show=self.show, noun=job.noun)
         return executor.Threads(job, jobs) if kind == "threads" else executor.Processes(job, jobs)

@@ -195,25 +195,12 @@ def test_no_point_makes_a_scenario() -> None:
         sweep(tiny(), {"leecher_as": ["AS1", "AS2"]}, progress=False)
 
 
-def test_threads_and_processes_are_chosen_by_what_is_done_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = planned()
-    point = made.task(0, 1).points[0]
-
-    def chosen(held: float, whole: float, swarms: int, jobs: int) -> str:
-        monkeypatch.setattr(executor, "_times", lambda *_: (held, whole))
-        return executor.sooner(made.job, point, swarms, jobs)
-
-    assert chosen(0.001, 0.0015, 10_000, 2) == "processes"  # tiny swarms, many of them
-    assert chosen(0.001, 0.0015, 100, 2) == "threads"  # done before processes have started
-    assert chosen(0.003, 0.1, 1000, 2) == "threads"  # the lock is free for most of the time
-    assert chosen(0.003, 0.1, 2000, 64) == "processes"  # with so many threads it is not
-    assert chosen(0.001, 0.0015, 10_000, 1) == "threads"
-    monkeypatch.undo()
-    held, whole = executor._times(made.job, point)
-    assert min(held, whole) > 0.0
-    monkeypatch.setattr(executor, "LONG_SWARM", -1.0)
-    long = planned(tiny(leechers=100), vary={"rtt": "0 ms"})
-    assert executor.sooner(long.job, long.task(0, 1).points[0], 10**6, 64) == "threads"
+def test_many_swarms_run_in_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind in ("Threads", "Processes"):
+        monkeypatch.setattr(executor, kind, lambda _, jobs, kind=kind: (kind, jobs))
+    few, many = executor.MANY, executor.MANY + 1
+    assert [Running(jobs=2).local(planned(), left) for left in (few, many)] == [("Threads", 2), ("Processes", 2)]
+    assert Running(jobs=1).local(planned(), many) == ("Threads", 1)
 
 
 def test_a_sweep_without_anything_to_vary() -> None:
