@@ -10,7 +10,6 @@ import xarray as xr
 import btflow  # what is above this is reached through it alone, when it is asked for
 from btflow.signatures import offering
 from btflow.summaries import Summary
-from btflow.sweeps.results import CORRELATED
 from btflow.units.formatting import counted
 
 SIZES = ("peer", "flow", "queue", "replica")
@@ -53,7 +52,7 @@ class Accessor:
         if "varied" in attrs:
             rows |= _runs(self._ds)
             if shared := btflow.analysis.design.shared_seeds(self._ds):
-                rows["warning"] = f"{shared} points have the seed of another point: {CORRELATED}"
+                rows["warning"] = f"{shared} points have the seed of another point: their replicas are not independent"
         else:
             rows["size"] = ", ".join(counted(sizes[dim], dim) for dim in SIZES if dim in sizes)
         origin = {"fidelity": "{} fidelity", "seed": "seed {}", "version": "btflow {}"}

@@ -26,7 +26,7 @@ def given(names: str) -> list[str]:
 def test_the_page_shows_what_is_printed(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     page = (ROOT / "docs" / "my-line.md").read_text()
-    shown = re.search(r"\nbtflow (.* tests/lines/.*)\n```\n.*?```text\n(.*?)```", page, re.DOTALL)
+    shown = re.search(r"\nbtflow ([^\n]* tests/lines/[^\n]*)\n```\n.*?```text\n(.*?)```", page, re.DOTALL)
     assert shown is not None
     code, said, _ = run(*shown[1].replace("mine.toml", str(tmp_path / "mine.toml")).split())
     said = said.replace(f"{tmp_path}/", "")

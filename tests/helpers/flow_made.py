@@ -117,7 +117,7 @@ def _paths(draw: st.DrawFn, classes: tuple[str, ...]) -> dict[str, Any]:
     if kind == "matrix":
         names = st.lists(st.sampled_from(ASES), min_size=1, unique=True)
         return {
-            "paths": {"rtt": "0 ms", "loss": loss, "matrix": "rao2010-as"},
+            "paths": {"loss": loss, "matrix": "rao2010-as"},
             "locations": {"seed": ["seed-AS1"]} | {name: draw(names) for name in classes},
         }
     return {"paths": {"internet": "iplane"}} if kind == "internet" else {}

@@ -29,7 +29,7 @@ CASES: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {
             "seeds": 2,
             "swarm": {"file_size": "3000001 B", "piece_size": "64 KiB"},
             "locations": {"seed": ["seed-AS2"], "a": ["AS1", "AS3", "AS5"]},
-            "paths": {"rtt": "0 ms", "loss": 0.0, "matrix": "rao2010-as"},
+            "paths": {"loss": 0.0, "matrix": "rao2010-as"},
         },
     ),
     "two classes that come and go": (

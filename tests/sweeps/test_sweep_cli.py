@@ -28,7 +28,7 @@ def test_a_sweep_is_run_and_resumed(run: Run) -> None:
     before = read(Path("a.zarr"))
     code, out, _ = run(*sweep_args(Path("a.zarr"), "--resume", "--replicas", "2", "--json"))
     assert code == 0
-    assert json.loads(out) == {"out": "a.zarr", "swarms": 8, "done": 8, "failed": 0, "reasons": {}}
+    assert json.loads(out) == {"format": 1, "out": "a.zarr", "swarms": 8, "done": 8, "failed": 0, "reasons": {}}
     assert read(Path("a.zarr")).identical(before)
 
 

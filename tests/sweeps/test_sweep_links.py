@@ -98,7 +98,7 @@ def test_the_program_sweeps_and_exports_links(run: Run, tmp_path: Path) -> None:
     assert (code, out) == (0, "a.zarr: 6 of 6 experiments done, 0 failed\n")
     assert "swarm" not in err
     code, out, _ = run("sweep", "mixed.toml", "--out", "a.zarr", "--resume", "--json")
-    assert json.loads(out) == {"out": "a.zarr", "experiments": 6, "done": 6, "failed": 0, "reasons": {}}
+    assert json.loads(out) == {"format": 1, "out": "a.zarr", "experiments": 6, "done": 6, "failed": 0, "reasons": {}}
     assert run("export", "a.zarr", "a.csv") == (0, "6 rows in a.csv\n", "")
     found = read(Path("a.zarr"))
     with open("a.csv", encoding="utf-8", newline="") as file:
