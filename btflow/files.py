@@ -32,17 +32,25 @@ def extra(name: str) -> str:
 _RESULT = "a file that btflow run --out or btflow link --out wrote"
 
 _TRIAL = """
-import resource, sys
+import sys
 import h5netcdf
 name, *most = sys.argv[1:]
-for which, limit in zip((resource.RLIMIT_CPU, resource.RLIMIT_AS, resource.RLIMIT_CORE), (*map(int, most), 0)):
-    resource.setrlimit(which, (limit, limit))
+try:
+    import resource
+    for which, limit in zip(("RLIMIT_CPU", "RLIMIT_AS", "RLIMIT_CORE"), map(int, most)):
+        hard = resource.getrlimit(getattr(resource, which))[1]
+        limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+        resource.setrlimit(getattr(resource, which), (limit, hard))
+except (ImportError, OSError, ValueError):
+    pass  # Windows has no such limits, macOS not all
 try:
     with h5netcdf.File(name, "r") as file:
         for variable in (file, *file.variables.values()):
             dict(variable.attrs), variable is file or variable[...]
 except MemoryError:
     sys.exit(2)
+except Exception:
+    sys.exit(3)
 """
 """Reads a file to its end within some seconds of CPU [s] and some memory [B]: HDF5 may loop, crash or take all of the
 memory over a damaged one. It costs 0.3 s of CPU for each result that is opened."""
@@ -173,9 +181,9 @@ def open_result(path: str | os.PathLike[str]) -> xarray.Dataset:
         raise InputError("path", str(file), reason, _RESULT) from None
     import subprocess
 
-    limits = [str(5 + size // 2**24), str(2**32 + 64 * size)]
+    limits = [str(5 + size // 2**24), str(2**32 + 64 * size), "0"]
     tried = subprocess.run([sys.executable, "-P", "-c", _TRIAL, str(file.resolve()), *limits], capture_output=True)
-    if tried.returncode not in (0, 1):  # 1: Python has caught it, as it does here
+    if tried.returncode not in (0, 3):  # 3: an exception, which comes here, too
         raise InputError("path", str(file), "is damaged: HDF5 does not come to an end with it", _RESULT)
     import xarray
 

@@ -9,11 +9,13 @@ import os
 import shutil
 import signal
 import socket
+import stat
 import sys
 import tempfile
 import threading
 import warnings
 import webbrowser
+from contextlib import AbstractContextManager, nullcontext
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TextIO
@@ -53,16 +55,24 @@ def run_explorer(options: Options, *, browser: bool) -> None:
         others = f"For others: {address(options, port, host=socket.gethostname())}\n" if options.ip in ANY else ""
         typer.echo(f"The explorer is at\n\n    {url}\n\n{others}Ctrl-C stops it.")
         sys.stdout.flush()
-        if browser:
+        if folder:
             threading.Thread(target=webbrowser.open, args=(_page_to(url, Path(folder)),), daemon=True).start()
 
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have a program behind it ignore this
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))  # it ends like Ctrl-C
     os.environ.update(VISITOR)
-    where = Path.home() if os.path.isdir("/snap/bin") else None  # a Snap sees no other files
-    with tempfile.TemporaryDirectory(prefix="btflow-page-", dir=where) as folder, warm.compiled() as compiled:
+    with _folder() if browser else nullcontext() as folder, warm.compiled() as compiled:
         server.serve(options, sockets, ready, compiled)
     say("The explorer has stopped.")
+
+
+def _folder() -> AbstractContextManager[str | None]:
+    """Return a folder for the browser's page, or nothing if none can be made: the address is printed, too."""
+    where = Path.home() if os.path.isdir("/snap/bin") else None  # a Snap sees no other files
+    try:
+        return tempfile.TemporaryDirectory(prefix="btflow-page-", dir=where, ignore_cleanup_errors=True)
+    except OSError:
+        return nullcontext()
 
 
 def _page_to(url: str, folder: Path) -> str:
@@ -206,12 +216,15 @@ def check_runtime() -> None:
         reason = "" if os.access(folder, os.W_OK) else "cannot be written"
     except OSError as error:
         reason = f"cannot be made: {error.strerror}"
-    if not reason and os.name == "posix" and (found := os.stat(folder)).st_mode & 0o077:
-        if found.st_uid == os.geteuid():
+    if not reason and os.name == "posix":
+        found = os.stat(folder)
+        if found.st_uid != os.geteuid():
+            reason = "is another user's"
+        elif found.st_mode & stat.S_ISVTX or os.path.samefile(folder, Path.home()):
+            reason = "is not for these files alone"
+        elif found.st_mode & 0o077:
             os.chmod(folder, 0o700)
             say(f"{folder} was open to other users of this machine; it is closed now.")
-        else:
-            reason = "is another user's, and open to others"
     if reason:
         raise InputError("JUPYTER_RUNTIME_DIR", folder, reason, "a folder that can be written, for Jupyter's own files")
 

@@ -85,7 +85,7 @@ class _Filling:
     def __init__(self, left: Sequence[str], share: Any) -> None:
         from btflow.sweeps.executor import cores
 
-        self._share, self._line = share, cache.Line()
+        self._share, self._line, self._ended = share, cache.Line(), False
         self._far = dict.fromkeys(left, 0.0)
         self._news = threading.Condition()
         with self._news:
@@ -104,6 +104,7 @@ class _Filling:
 
     def end(self) -> None:
         """End the processes."""
+        self._ended = True
         for process in self._processes:
             process.kill()
             process.wait()
@@ -112,14 +113,16 @@ class _Filling:
         """Take what a process says until it ends; what it leaves undone is compiled by who needs it."""
         assert process.stdout is not None
         for said in process.stdout:
-            name, share, words = said.rstrip("\n").split(" ", 2)
+            name, share, words = [*said.rstrip("\n").split(" ", 2), "", ""][:3]
+            if name not in self._far or not share:
+                continue  # a library's word
             with self._news:
                 self._far[name] = float(share)
                 waited = [each for each in LINKS if self._far.get(each, 1.0) < 1.0]
                 if words and (not waited or waited[0] == name):
                     self._line(words)
                 self._tell()
-        if process.wait() > 0:
+        if process.wait() and not self._ended:
             say("btflow: warning: a process that compiles kernels has failed; they are compiled when they are needed.")
         with self._news:
             names = process.args[-1].split() if isinstance(process.args, list) else ()

@@ -91,7 +91,7 @@ def test_no_other_user_reads_what_has_the_token(
         assert [_read_by_nobody(path) for path in (runtime, runtime / "open.html")] == [False, False]
         os.chown(runtime, 65534, 65534)
         os.chmod(runtime, 0o755)
-        with pytest.raises(btflow.InputError, match="is another user's, and open to others"):
+        with pytest.raises(btflow.InputError, match="is another user's"):
             serve.check_runtime()
         assert _read_by_nobody(runtime)
         page = serve._page_to("http://localhost/?token=secret", runtime)

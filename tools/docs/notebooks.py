@@ -39,7 +39,7 @@ FONT = tuple((ROOT / "btflow" / "explore" / "page" / "notebook").glob("stix*"))
 INDEX = """# Notebooks
 
 Each asks a question, answers it with pictures, and ends with an exercise whose solution is folded. Read them here, or
-run and change them: after the [two commands](../tutorial.md#install) that install btflow, `btflow lab` opens JupyterLab
+run and change them: after the [two commands](tutorial.md#install) that install btflow, `btflow lab` opens JupyterLab
 on them; each takes less than a minute."""
 _RAN = """*Read it here, run it with `btflow lab`, or take it along: [one HTML file](files/{stem}.html) that needs no
 network, [the notebook](files/{stem}.ipynb).*"""
