@@ -1,5 +1,6 @@
 """``btflow explore``, ``btflow lab`` and ``btflow handout``: what they are given on the command line."""
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -64,7 +65,7 @@ def handout(
     place = Path(folder)
     if not folder:
         raise InputError("FOLDER", folder, "is empty", "a folder, . for this one")
-    if place.exists() and not place.is_dir():
+    if os.path.exists(place) and not place.is_dir():  # Path.exists raises if the name is too long
         raise InputError("FOLDER", folder, "is a file", "a folder")
     from btflow.explore.handout import save_all
 

@@ -139,7 +139,10 @@ def save_all(folder: Path, names: Iterable[str] = (), site: str = "") -> Iterato
     chosen = tuple(names) or tuple(texts())
     for name in chosen:
         check(name)
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError("FOLDER", str(folder)[:200], f"cannot be made: {error.strerror}", "a folder") from None
     for name in chosen:
         file = folder / f"{name}.html"
         save(name, file, site)
