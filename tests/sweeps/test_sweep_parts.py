@@ -164,7 +164,7 @@ def test_points_that_share_a_seed_by_mistake_are_found_where_a_sweep_is_read(par
     """Halves of one seed that were joined by xarray; not those of two seeds, nor a point that is there twice."""
     whole, low, high = (read(parts[name]) for name in ("whole", "low", "high"))
     joined = xr.concat([low, high], "rtt")
-    assert "warning     4 points have the seed of another point: a replica" in repr(joined.btflow)
+    assert "warning     4 points have the seed of another point: their replicas" in repr(joined.btflow)
     with pytest.raises(InputError, match=r"4 points with the seed of another point.*drop_vars\('seed'\)"):
         analysis.response(joined, "completion_mean", "rtt")
     for fine in (
