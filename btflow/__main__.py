@@ -17,7 +17,7 @@ import warnings
 from contextlib import suppress
 from typing import NoReturn
 
-from btflow.termination import hear_again, stopped, terminate
+from btflow.termination import hear_again, leave, stopped, terminate
 
 
 class _Forgiving(io.FileIO):
@@ -36,7 +36,7 @@ def _open_streams() -> None:
     """
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         if getattr(sys, name) is None:
-            os.open(os.devnull, os.O_RDWR)  # it has the least free number
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # it has the least free number
             setattr(sys, name, os.fdopen(number, mode, closefd=False))
     raw = _Forgiving(sys.stderr.fileno(), "w", closefd=False)
     sys.stderr = io.TextIOWrapper(io.BufferedWriter(raw), errors="backslashreplace", line_buffering=True)
@@ -87,7 +87,7 @@ def main() -> NoReturn:
 
         app.main()
     except KeyboardInterrupt:
-        sys.exit(stopped())
+        leave(stopped())
 
 
 if __name__ == "__main__":

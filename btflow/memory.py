@@ -60,8 +60,10 @@ def _of_the_control_groups() -> int:
 
     budget, source = proclimits.get_memory_budget(), proclimits.describe().memory_source
     left = UNKNOWN if budget is None else budget.available
+    if source is None:
+        return left
     try:
-        own = Path(source.levels[0]) if source else Path()
+        own = Path(source.levels[0])
         stat = dict(re.findall(r"^(\w+) (\d+)$", (own / "memory.stat").read_text(), re.MULTILINE))
         used = int((own / "memory.usage_in_bytes").read_text()) - int(stat["total_inactive_file"])
         return min(left, max(0, int(stat["hierarchical_memory_limit"]) - used))

@@ -63,7 +63,6 @@ def hush() -> None:
 
 def stopped() -> int:
     """Say in one line what has stopped the program, and return its exit code."""
-    hush()
     word, code = ("terminated", TERMINATED) if Terminated.came else ("interrupted", INTERRUPTED)
     print(f"btflow: {word}", file=sys.stderr, flush=True)
     return code
@@ -75,6 +74,16 @@ def release_output() -> None:
         sys.stdout.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def leave(code: int) -> NoReturn:
+    """End the program now, even where a thread of it is in compiled code that hears nothing, such as the compiler's."""
+    hush()
+    release_output()
+    if any(thread.name.startswith("btflow") for thread in threading.enumerate()):
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 FIRST_CHUNK = 4096

@@ -21,7 +21,7 @@ from btflow.cli.run import run
 from btflow.cli.schema import schema
 from btflow.cli.sweep import merge, sweep
 from btflow.errors import InputError, SimulationError
-from btflow.termination import INTERRUPTED, release_output, stopped
+from btflow.termination import INTERRUPTED, leave, release_output, stopped
 
 app = typer.Typer(
     name="btflow",
@@ -88,9 +88,10 @@ def main() -> NoReturn:
             raise
         complain("no thread can be started: the limit of addresses or of processes is too low (ulimit -v, ulimit -u)")
         code = 1
-    code = stopped() if code == INTERRUPTED else code or 0
+    if code == INTERRUPTED:
+        leave(stopped())
     release_output()
-    sys.exit(code)
+    sys.exit(code or 0)
 
 
 @app.callback()

@@ -1,11 +1,13 @@
 """``btflow bench``: what swarms, sweeps and links cost here."""
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Annotated
 
 import typer
 
 from btflow.errors import InputError
+from btflow.files import extra
 from btflow.options import FIDELITIES
 
 
@@ -19,6 +21,8 @@ def bench(
     """Measure swarms per second, CPU time against peers, pieces and file size, memory, start-up, and links."""
     if fidelity not in (*FIDELITIES, "both"):
         raise InputError("--fidelity", fidelity, "is no fidelity", "full, flow or both")
+    if cold and find_spec("psutil") is None:
+        raise InputError("--cold", None, "needs psutil for what the explorer costs", extra("notebook"))
     chosen = [known for known in FIDELITIES if fidelity in (known, "both")]
 
     # They are beside the package in a checkout (tools/benchmarks) and in it in a wheel.

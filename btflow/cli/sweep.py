@@ -111,7 +111,8 @@ def run_given(given: SimpleNamespace, *, show: bool) -> dict[str, Any]:
     Raises:
         InputError: Something is wrong with the options; the field is the option's name.
     """
-    from btflow.sweeps.running import leave, terminable
+    from btflow.sweeps.running import terminable
+    from btflow.termination import leave
 
     try:
         with terminable():

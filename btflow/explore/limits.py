@@ -6,7 +6,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from btflow import memory
 from btflow.errors import InputError, ScenarioError
 from btflow.units import format_quantity
 from btflow.units.formatting import counted
@@ -105,7 +104,7 @@ def check_swarm(scenario: Scenario, limits: SwarmLimits = SWARMS) -> None:
         largest = most // max(leechers, 1) * scenario.swarm.block_size
         allowed = f"at most {_size(largest, scenario)} for {counted(leechers, 'leecher')}"
         raise InputError("file_size", _size(size, scenario), WHY, allowed)
-    _check_memory(scenario, leechers, min(limits.memory, memory.available() // 2))
+    _check_memory(scenario, leechers, limits.memory)
 
 
 def _check_memory(scenario: Scenario, leechers: int, most: int) -> None:

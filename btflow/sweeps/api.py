@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from btflow.errors import InputError
+from btflow.errors import InputError, visible
 from btflow.link.scenario import LinkScenario
 from btflow.options import MAX_REPLICAS, MAX_SEED, Fidelity, fidelity_of, whole_number
 from btflow.swarm.scenario import Scenario
@@ -86,7 +86,7 @@ def run_missing(plan: Plan, store: Store, how: Running, pool: Pool | None = None
 
 
 def _say(line: str) -> None:
-    print(f"btflow: {line}", file=sys.stderr)
+    print(visible(f"btflow: {line}"), file=sys.stderr)
 
 
 def open_sweep(path: str | os.PathLike[str]) -> xr.Dataset:

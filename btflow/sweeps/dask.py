@@ -30,7 +30,7 @@ from distributed.client import ClosedClientError
 from distributed.comm.core import CommClosedError
 
 from btflow import memory, termination
-from btflow.errors import InputError
+from btflow.errors import InputError, visible
 from btflow.sweeps import executor, runs
 from btflow.sweeps.plan import Versions, difference, versions
 from btflow.sweeps.results import Part
@@ -52,7 +52,7 @@ SILENCE = 60.0
 Dask's workers give one every few seconds, while they compute, too; its scheduler gives a worker up after 300 s."""
 
 START = 60.0
-"""Time that all workers have before a sweep begins to tell their versions [s]."""
+"""Time between two looks, before a sweep begins, whether workers that have not told their versions are there [s]."""
 
 FETCH = 60.0
 """Time that a worker has to get the job from the scheduler [s]."""
@@ -162,13 +162,7 @@ class Workers:
         self._there: Future[tuple[dict[str, int], dict[str, set[str]]]] | None = None
         self._looked = time.monotonic()
         self.held: dict[str, set[str]] = {}
-        try:
-            answered = termination.in_thread(lambda: check_workers(client, address), START)
-        except TimeoutError:
-            seen = {worker: about["last_seen"] for worker, about in _workers(client).items()}
-            silent = ", ".join(worker for worker, last in seen.items() if last < max(seen.values()) - START / 2)
-            reason = f"not all of its workers answer: {silent or 'some'} in {START:.0f} s"
-            raise InputError("dask", address, reason, "workers that run; one that stands still can be ended") from None
+        answered = _checked(client, address)
         self.threads: dict[str, int] = dict.fromkeys(answered, 0)
         self._take(*self._news())
 
@@ -260,6 +254,26 @@ def _workers(client: Any) -> Mapping[str, Any]:
     return found
 
 
+def _checked(client: Any, address: str) -> Collection[str]:
+    """Return as ``check_workers``, which is waited for as long as all workers give signs of life: imports may be slow.
+
+    Raises:
+        InputError: One gives none.
+    """
+    checked, before = termination.begun_in_thread(lambda: check_workers(client, address)), _workers(client)
+    while True:
+        with suppress(TimeoutError):
+            return termination.in_thread(checked.result, START)
+        if checked.done():
+            return checked.result()
+        now = _workers(client)
+        if silent := [w for w in now if w in before and now[w]["last_seen"] == before[w]["last_seen"]]:
+            reason = f"its worker {', '.join(silent)} has given no sign of life for {START:.0f} s"
+            raise InputError("dask", address, reason, "workers that run; one that stands still can be ended")
+        _warn(f"waiting for its {counted(len(now), 'worker')} to load btflow")
+        before = now
+
+
 def check_workers(client: Any, address: str) -> Collection[str]:
     """Return the addresses of the workers that are there; an InputError if one would not find the same bits."""
     here = versions()
@@ -285,7 +299,8 @@ def _same(address: str, worker: str, here: Versions, there: Versions) -> None:
 
 
 def _warn(text: str) -> None:
-    print(f"btflow: warning: dask: {text}", file=sys.stderr, flush=True)
+    """Say it in one line: a worker's words have several at times."""
+    print(visible(f"btflow: warning: dask: {' '.join(text.split())}"), file=sys.stderr, flush=True)
 
 
 def seats(sweep: str, need: int) -> threading.BoundedSemaphore:

@@ -19,7 +19,7 @@ from btflow.files import extra
 from btflow.options import whole_number
 from btflow.sweeps import executor
 from btflow.sweeps.runs import BUDGET, Task
-from btflow.termination import TERMINATED, Terminated, hush, release_output
+from btflow.termination import TERMINATED, Terminated
 from btflow.units.formatting import counted
 
 if TYPE_CHECKING:
@@ -261,16 +261,6 @@ def terminable() -> Iterator[None]:
             yield
     except Terminated:
         raise SystemExit(TERMINATED) from None
-
-
-def leave(code: int) -> NoReturn:
-    """End the program now, even where a thread of it is in compiled code that hears nothing."""
-    if any(thread.name.startswith("btflow") for thread in threading.enumerate()):
-        release_output()
-        sys.stderr.flush()
-        os._exit(code)
-    hush()
-    raise SystemExit(code)
 
 
 PERIOD = 10.0

@@ -103,11 +103,13 @@ def test_the_example_of_the_readme_runs_in_the_folder_of_the_sources() -> None:
 
 
 RECORDED = "tests/lines/recorded/packets-"
+SWEEP = "sweep rao2010 --set leechers=4 --set file_size=1MB --vary rtt=0s,1s"
 JSON = {
     "`btflow run --json`": "run flashcrowd --set leechers=4 --set file_size=100kB",
     "`btflow link --json`": "link --flow cubic --flow cubic,size=9kB --voip g711 --probe 9B@1s --duration 3s --rtt 9ms",
-    "`btflow sweep --json`": "sweep rao2010 --set leechers=4 --set file_size=1MB --vary rtt=0s,1s --fidelity flow "
-    "--check 2 --out {0}/s.zarr",
+    "`btflow sweep --json`, `btflow merge --json`": f"{SWEEP} --fidelity flow --check 2 --out {{0}}/s.zarr; "
+    f"{SWEEP} --part 1/2 --out {{0}}/1.zarr; {SWEEP} --part 2/2 --out {{0}}/2.zarr; "
+    "merge {0}/m.zarr {0}/1.zarr {0}/2.zarr",
     "`btflow calibrate --json` of a line": f"calibrate {RECORDED}up.json.gz {RECORDED}down.json.gz",
     "`btflow calibrate --json` of paths": "calibrate {0}/paths.csv --out {0}/paths.toml",
 }
@@ -121,11 +123,13 @@ def test_keys_of_json_are_those_of_the_page(
     monkeypatch.chdir(ROOT)
     rows = "".join(f"{a},{b},{20 + a + b},0.01\n" for a in range(9) for b in range(a))
     (tmp_path / "paths.csv").write_text(f"src,dst,rtt_ms,loss\n{rows}")
-    code, out, _ = runner(monkeypatch, capsys)(*JSON[title].format(tmp_path).split(), "--json")
-    found = json.loads(out)
-    assert (code, found["format"]) == (0, 1)
     keys = {("format",)} | docs_pages.keys(ROOT / "docs" / "output.md", title)
-    known = {path: {key for key in keys if same(path, key)} for path in leaves(found)}
+    known = dict[tuple[str, ...], set[tuple[str, ...]]]()
+    for command in JSON[title].format(tmp_path).split(";"):
+        code, out, _ = runner(monkeypatch, capsys)(*command.split(), "--json")
+        found = json.loads(out)
+        assert (code, found["format"]) == (0, 1)
+        known |= {path: {key for key in keys if same(path, key)} for path in leaves(found)}
     assert [path for path, of in known.items() if not of] == []
     assert keys - set().union(*known.values()) <= {("experiments",)}  # of links, in place of swarms
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 from explorer_socket import visit
+from no_clock import until
 
 from btflow.explore import warm
 from btflow.sweeps.executor import cores
@@ -44,8 +45,7 @@ def test_each_kernel_is_compiled_once_by_all_processes(tmp_path: Path, monkeypat
         assert {"link", "fluid"} <= {_package(name) for name in first}
         with visit(server.url) as visitor:
             assert visitor.answers()
-            while "all kernels are compiled" not in server.log.read_text(encoding="utf-8"):
-                time.sleep(0.2)
+            until(lambda: "all kernels are compiled" in server.log.read_text(encoding="utf-8"))
         with visit(server.url) as visitor:
             assert visitor.answers()
     packages = [_package(name) for name in saved.read_text(encoding="utf-8").splitlines()]

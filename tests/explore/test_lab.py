@@ -13,6 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from no_clock import until
 
 import btflow
 from btflow.explore import serve
@@ -105,6 +106,30 @@ def _read_by_nobody(path: Path) -> bool:
     return subprocess.run(command, user=65534, group=65534, extra_groups=[], capture_output=True).returncode == 0
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell is the browser")
+def test_no_command_line_of_the_explorers_browser_has_the_token(tmp_path: Path) -> None:
+    browser, told = tmp_path / "browser", tmp_path / "told"
+    browser.write_text(f"#!/bin/sh\necho $@ > {told}.new && mv {told}.new {told} && sleep 600\n", encoding="utf-8")
+    browser.chmod(0o700)
+    run = [sys.executable, "-m", "btflow", "explore"]
+    own = {"BROWSER": str(browser), "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(run, env=os.environ | own, stdout=subprocess.PIPE, text=True) as explorer:
+        try:
+            until(told.exists)
+            assert explorer.stdout is not None
+            token = next(line for line in explorer.stdout if "token=" in line).partition("token=")[2].strip()
+            page = Path(told.read_text(encoding="utf-8").strip().removeprefix("file://"))
+            assert token in page.read_text(encoding="utf-8")
+            assert page.stat().st_mode & 0o077 == 0
+            of_all = subprocess.run(["ps", "-A", "-ww", "-o", "args"], capture_output=True, text=True, check=True)
+            assert str(page) in of_all.stdout
+            assert token not in of_all.stdout
+        finally:
+            subprocess.run(["pkill", "-f", str(browser)], check=False)
+            explorer.terminate()
+    assert not page.exists()
+
+
 _TAKEN = """
 import socket
 from btflow.explore import serve
@@ -150,7 +175,13 @@ def test_it_is_jupyterlab_with_a_token_that_stops_on_ctrl_c(tmp_path: Path) -> N
         assert caught.value.code == 403
         with urllib.request.urlopen(server.url, timeout=PATIENCE) as answer:
             assert b"jupyter-config-data" in answer.read()
+        words = server.log.read_text(encoding="utf-8").split()  # nothing but where it is and how to stop it
+        with urllib.request.urlopen(f"{bare}api/kernels{end}", data=b"{}", timeout=PATIENCE):
+            pass  # it has a key of its own in a file
+        runtime = tmp_path / "jupyter" / "runtime"
+        found = {path.name.partition("-")[0]: path for path in (runtime, *runtime.iterdir()) if not path.is_socket()}
+        assert found.keys() == {"runtime", "jpserver", "kernel", "jupyter_cookie_secret"}
+        assert [name for name, path in found.items() if path.stat().st_mode & 0o077] == []
         server.interrupt()
-    words = server.log.read_text(encoding="utf-8").split()  # nothing but where it is and how to stop it
     assert words[:4] == ["The", "notebooks", "are", "in"]
     assert words[words.index("is") + 1 :] == ["at", server.url, "Ctrl-C", "stops", "it."]

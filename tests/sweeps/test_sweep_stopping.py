@@ -113,17 +113,20 @@ main()
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", CODES)
-def test_a_signal_while_the_kernels_compile(number: signal.Signals, tmp_path: Path) -> None:
-    """They are those of access links, whose compilation is said, too."""
+@pytest.mark.parametrize("args", [("sweep", "flashcrowd"), ("run", "flashcrowd"), ("link", "bufferbloat")])
+def test_a_signal_while_the_kernels_compile(args: tuple[str, str], number: signal.Signals, tmp_path: Path) -> None:
+    """They are those of access links or of one link, whose compilation is said, too."""
     (code, word), path = CODES[number], tmp_path / "a.zarr"
     kernels = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kernels")}
-    process = start("sweep", "flashcrowd", *sweep_args(path)[2:], environment=kernels)
+    process = start(*args, *(sweep_args(path)[2:] if args[0] == "sweep" else ()), environment=kernels)
     assert process.stderr is not None
-    assert "compiling the kernels of swarms on access links, once: 0 of " in process.stderr.readline()
+    of = "links" if args[0] == "link" else "swarms on access links"
+    assert f"compiling the kernels of {of}, once: 0 of " in process.stderr.readline()
     time.sleep(0.5)
     err = stopped(process, number)
-    assert (process.returncode, err) == (code, f"btflow: {word}: {kept(path)}")
-    assert (read(path).status == 0).all()
+    said = f": {kept(path)}" if args[0] == "sweep" else "\n"
+    assert (process.returncode, err) == (code, f"btflow: {word}{said}")
+    assert args[0] != "sweep" or (read(path).status == 0).all()
 
 
 def test_nothing_is_said_of_a_store_that_was_not_made(tmp_path: Path) -> None:

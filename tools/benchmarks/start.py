@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from typing import Any
 
 from btflow.errors import SimulationError
 from btflow.options import FIDELITIES
 
 from .measure import MODEL, SMALL, report
-from .process import start_up
+from .process import LIMIT, start_up
 from .table import Row, Section, at_most
 
 COMMAND = ["run", MODEL, "--json", *(word for item in SMALL.items() for word in ("--set", "{}={}".format(*item)))]
@@ -24,11 +27,15 @@ PAGE, ALL = 60.0, 110.0
 """CPU time of `btflow explore` with an empty cache, until its address is told and until all is compiled [s]."""
 
 
-def explorer() -> tuple[float, float]:
-    """Return the CPU time of all processes of `btflow explore` with an empty cache [s]: to its address, and to the end.
+def explorer() -> tuple[float, float, float]:
+    """Measure `btflow explore` with an empty cache.
+
+    Returns:
+        CPU time of all its processes until it tells its address, and until all is compiled [s]; the time from Ctrl-C
+        to its end [s].
 
     Raises:
-        SimulationError: It ended before.
+        SimulationError: It ended before, or took longer than LIMIT.
     """
     import psutil
 
@@ -39,6 +46,8 @@ def explorer() -> tuple[float, float]:
         merged: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
         with subprocess.Popen(run, env=environment, **merged) as process:
             assert process.stdout is not None
+            limit = threading.Timer(LIMIT, process.kill)
+            limit.start()
             for line in process.stdout:
                 if "http://" in line or "all kernels are compiled" in line:
                     top = psutil.Process(process.pid)
@@ -46,17 +55,22 @@ def explorer() -> tuple[float, float]:
                     used.append(sum(sum(each[:4]) for each in times))  # ended children's, too
                 if len(used) == 2:
                     break
-            process.terminate()
+            begun = time.perf_counter()
+            process.send_signal(signal.SIGINT)
+            process.wait()
+            limit.cancel()
+            stop = time.perf_counter() - begun
     if len(used) < 2:
         raise SimulationError("btflow explore ended before all was compiled")
-    return used[0], used[1]
+    return used[0], used[1], stop
 
 
 def start(cold: bool) -> Section:
     """Measure a second `btflow run`, and if `cold` a first one: the kernels compiled in an empty cache."""
     report("start-up of btflow run")
     start_up(COMMAND)
-    rows: list[Row] = [("", "elapsed [s]"), ("a second `btflow run`", f"{start_up(COMMAND):.2f}")]
+    second = start_up(COMMAND)
+    rows: list[Row] = [("", "elapsed [s]"), ("a second `btflow run`", f"{second:.2f}")]
     first: dict[str, float] = {}
     for fidelity in FIDELITIES if cold else ():
         report(f"first btflow run, with compilation, {fidelity}")
@@ -69,7 +83,9 @@ def start(cold: bool) -> Section:
     goals = [goal]
     if cold:
         report("first btflow explore, with compilation")
-        for most, found, until in zip((PAGE, ALL), explorer(), ("its page opens", "all is compiled"), strict=True):
+        *used, stop = explorer()
+        for most, found, until in zip((PAGE, ALL), used, ("its page opens", "all is compiled"), strict=True):
             rows.append((f"the first `btflow explore`, CPU time until {until}", f"{found:.1f}"))
             goals.append(at_most(f"a first btflow explore until {until}", most, found, "CPU s", ".1f"))
+        goals.append(at_most("Ctrl-C to the end of btflow explore, over a second btflow run", 2.0, stop / second, ""))
     return Section("Start", rows, ("Of a swarm that takes no time.",), tuple(goals))

@@ -40,7 +40,7 @@ INDEX = """# Notebooks
 
 Each asks a question, answers it with pictures, and ends with an exercise whose solution is folded. Read them here, or
 run and change them: after the [two commands](tutorial.md#install) that install btflow, `btflow lab` opens JupyterLab
-on them; each takes less than a minute."""
+on them."""
 _RAN = """*Read it here, run it with `btflow lab`, or take it along: [one HTML file](files/{stem}.html) that needs no
 network, [the notebook](files/{stem}.ipynb).*"""
 _WIDE = "---\nhide: [toc]\n---\n\n"
