@@ -25,6 +25,7 @@ from btflow.benchmarks import (
     start,
     sweeping,
     table,
+    waits,
 )
 from btflow.benchmarks.sweeping import Spent
 from btflow.benchmarks.table import Goal, Section
@@ -261,7 +262,7 @@ def starts(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, str] | None]:
         seen.append(environment)
         return 1.5 if environment is None else 45.0
 
-    for module in (single, growth, command, many, linked):
+    for module in (single, growth, command, many, linked, waits):
         monkeypatch.setattr(module, "measure", fake_measure)
     for module in (many, scale, linked):
         monkeypatch.setattr(module, "measured", fake_task)
@@ -270,6 +271,9 @@ def starts(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, str] | None]:
     monkeypatch.setattr(many, "overhead", lambda _: (Spent(100, 10.0, 10.0), Spent(100, 10.5, 10.2)))
     monkeypatch.setattr(many, "cores", lambda: 2)
     monkeypatch.setattr(start, "start_up", fake_start)
+    monkeypatch.setattr(start, "explorer", lambda: (50.0, 100.5, 1.0))
+    for name, value in {"start_up": lambda _: 0.5, "_stopping": lambda: 0.6, "PEERS": 10, "FEW": 5, "MANY": 50}.items():
+        monkeypatch.setattr(waits, name, value)
     return seen
 
 
@@ -357,7 +361,13 @@ def test_a_cold_start_has_its_own_cache_and_scale_its_hundred_thousand(
     out = capsys.readouterr().out
     assert "compilation included" in out
     assert "45.00" in out
+    assert "100.5" in out
     assert "needs 9 GB of memory" in out
+
+
+@pytest.mark.slow
+def test_how_long_a_sweep_takes_to_stop_is_measured_of_a_sweep() -> None:
+    assert waits._stopping() > 0.0
 
 
 def test_costs_of_one_swarm_are_the_least_and_the_median() -> None:

@@ -206,7 +206,7 @@ def test_tasks_of_a_worker_that_stands_still_go_to_others_and_it_may_come_back(
 
 @pytest.mark.slow
 def test_before_a_sweep_slow_workers_are_waited_for_and_one_that_stands_still_is_not(
-    scheduler: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    scheduler: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dask, "START", 3.0)
     with worker(scheduler.scheduler.address) as only:
