@@ -67,7 +67,8 @@ def wait_for_swarms(look: Look) -> None:
 @contextmanager
 def compiled() -> Iterator[Any]:
     """Fill an empty cache; give, once links' kernels are there, a shared number: the share of swarms' compiled."""
-    share = multiprocessing.get_context("spawn").Value("d", 1.0)  # one that any kind of process can be given
+    # Any kind of process can be given it. A lock would be gone for one that begins while Ctrl-C ends this program.
+    share = multiprocessing.get_context("spawn").Value("d", 1.0, lock=False)
     with ExitStack() as stack:
         where = cache.folder(Path(str(room.__file__)).parent / "link")
         if cache.usable(where) != where:  # all processes keep them in one folder, which ends with this program
