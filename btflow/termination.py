@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 if TYPE_CHECKING:
@@ -84,6 +84,22 @@ def leave(code: int) -> NoReturn:
         sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
+
+
+@contextlib.contextmanager
+def without_interrupt() -> Iterator[None]:
+    """Have what this thread starts not hear Ctrl-C, which a terminal sends to all."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    from multiprocessing import resource_tracker  # most commands start nothing
+
+    resource_tracker.ensure_running()  # where it is begun on the way to a process, the signal is let in again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 FIRST_CHUNK = 4096

@@ -16,6 +16,7 @@ from contextlib import suppress
 from multiprocessing.process import BaseProcess
 from typing import Any
 
+from btflow import termination
 from btflow.errors import SimulationError
 from btflow.explore.visitor import SIZE, run
 
@@ -44,7 +45,8 @@ class Process:
         self._socket, theirs = socket.socketpair()
         with theirs:
             self._process: BaseProcess = context.Process(target=run, args=(theirs, compiled, megabytes), daemon=True)
-            self._process.start()
+            with termination.without_interrupt():
+                self._process.start()
         self._writer: asyncio.StreamWriter | None = None
         self._ended = False
         self.touched = 0.0

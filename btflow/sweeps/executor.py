@@ -14,11 +14,10 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing import resource_tracker
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from btflow import memory
+from btflow import memory, termination
 from btflow.errors import SimulationError
 
 if TYPE_CHECKING:
@@ -240,7 +239,7 @@ class _Process(_CONTEXT.Process):  # type: ignore[misc]  # of whatever method
     """A process that neither runs the main module nor hears Ctrl-C; pebble cannot be told so otherwise."""
 
     def start(self) -> None:
-        with _without_main(), _without_interrupt():
+        with _without_main(), termination.without_interrupt():
             super().start()
 
 
@@ -257,20 +256,6 @@ def _without_main() -> Iterator[None]:
             yield
         finally:
             sys.modules["__main__"] = main
-
-
-@contextmanager
-def _without_interrupt() -> Iterator[None]:
-    """Have what this thread starts not hear Ctrl-C, which a terminal sends to all, not even before pebble says so."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    resource_tracker.ensure_running()  # where it is begun on the way to a process, the signal is let in again
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 _job: Job

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -91,6 +92,19 @@ for fidelity in FIDELITIES:
         btflow.simulate(scenario_of(small), fidelity=fidelity)
 assert compiled == [len(run.signatures) for run in runs]
 """
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("children", [1, 2, 3])
+def test_ctrl_c_while_it_starts_is_one_line(children: int, tmp_path: Path) -> None:
+    """It comes as soon as the fork server, what looks after it, or a visitor's process begins, and to all of them."""
+    command = [sys.executable, "-m", "btflow", "explore", "--no-browser"]
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=tmp_path, start_new_session=True, **pipes) as explorer:
+        until(lambda: len(psutil.Process(explorer.pid).children(recursive=True)) >= children)
+        os.killpg(explorer.pid, signal.SIGINT)
+        _, said = explorer.communicate(timeout=PATIENCE)
+    assert said in ("btflow: interrupted\n", "The explorer has stopped.\n")
 
 
 def _compiling(explorer: psutil.Process) -> list[psutil.Process]:
