@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from multiprocessing import forkserver
 from multiprocessing.process import BaseProcess
 from typing import Any
 
@@ -41,12 +42,14 @@ class Process:
 
     def __init__(self, megabytes: int, compiled: object) -> None:
         context: Any = multiprocessing.get_context("forkserver" if FORKS else "spawn")
-        context.set_forkserver_preload(["btflow.explore.preload"])
+        if FORKS:
+            context.set_forkserver_preload(["btflow.explore.preload"])
+            with termination.without_interrupt():
+                forkserver.ensure_running()
         self._socket, theirs = socket.socketpair()
         with theirs:
             self._process: BaseProcess = context.Process(target=run, args=(theirs, compiled, megabytes), daemon=True)
-            with termination.without_interrupt():
-                self._process.start()
+            self._process.start()
         self._writer: asyncio.StreamWriter | None = None
         self._ended = False
         self.touched = 0.0
