@@ -116,8 +116,8 @@ def _of_rules(client: Client) -> Iterator[Refusal]:
         if (given := getattr(client, field)) != without:
             quantity = quantity_of(Client, field)
             assert quantity is not None
-            shown, allowed = (format_quantity(one, quantity.kind) for one in (given, without))
-            yield field, shown, "is not in flow fidelity, where a client asks and tells as soon as it can", allowed
+            shown, usual = (format_quantity(one, quantity.kind) for one in (given, without))
+            yield field, shown, "is not in flow fidelity, where a client asks and tells as soon as it can", usual
 
 
 def _of_link(c: PeerClass, access: AccessLink) -> Iterator[Refusal]:
