@@ -12,10 +12,10 @@ import os
 import sys
 from importlib import import_module
 
+from btflow.lazy import lazily
+
 TYPE_CHECKING = False  # of typing, which takes milliseconds to import, in which Ctrl-C would end in a traceback
 if TYPE_CHECKING:
-    from typing import Any
-
     from btflow import analysis, analytic, explore, lines, motion, paths, plots
     from btflow.config.catalog import load, load_link
     from btflow.config.schema import describe, schema
@@ -63,41 +63,22 @@ _BESIDE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 if all(os.path.exists(os.path.join(_BESIDE, name)) for name in ("setup.cfg", "models/swarms")):
     __path__ += [_BESIDE, os.path.join(_BESIDE, "tools")]
 
-_FROM = {
-    "InputError": "btflow.errors",
-    "LinkScenario": "btflow.link.scenario",
-    "Scenario": "btflow.swarm.scenario",
-    "ScenarioError": "btflow.errors",
-    "SimulationError": "btflow.errors",
-    "UnitError": "btflow.errors",
-    "describe": "btflow.config.schema",
-    "load": "btflow.config.catalog",
-    "load_link": "btflow.config.catalog",
-    "merge": "btflow.sweeps.merge",
-    "open_result": "btflow.files",
-    "open_swarms": "btflow.sweeps.api",
-    "open_sweep": "btflow.sweeps.api",
-    "schema": "btflow.config.schema",
-    "simulate": "btflow.swarm.run",
-    "simulate_link": "btflow.link.run",
-    "sweep": "btflow.sweeps.api",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import what is asked for only then, so that ``import btflow`` is fast (PEP 562)."""
-    if name in ("analysis", "analytic", "explore", "lines", "motion", "paths", "plots"):
-        return import_module(f"btflow.{name}")
-    if name not in _FROM:
-        raise AttributeError(f"module 'btflow' has no attribute {name!r}")
-    value = getattr(import_module(_FROM[name]), name)
-    globals()[name] = value
-    return value
-
+__getattr__, __dir__ = lazily(
+    "btflow",
+    {
+        "": ("analysis", "analytic", "explore", "lines", "motion", "paths", "plots"),
+        "config.catalog": ("load", "load_link"),
+        "config.schema": ("describe", "schema"),
+        "errors": ("InputError", "ScenarioError", "SimulationError", "UnitError"),
+        "files": ("open_result",),
+        "link.run": ("simulate_link",),
+        "link.scenario": ("LinkScenario",),
+        "swarm.run": ("simulate",),
+        "swarm.scenario": ("Scenario",),
+        "sweeps.api": ("open_swarms", "open_sweep", "sweep"),
+        "sweeps.merge": ("merge",),
+    },
+)
 
 if "xarray" in sys.modules:  # it is loaded anyway: Datasets that it opens have ds.btflow from the start
     import_module("btflow.accessor")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -5,9 +5,12 @@ the command line of the whole. What the papers say of them holds in these sizes,
 leechers but their whole file, because with 10 MB a round-trip time of 400 ms costs 20 % instead of 10 %.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from importlib.resources import files
+from typing import Any
 
 import xarray as xr
 
@@ -244,9 +247,7 @@ _DIFFERS = {"rao2010": " What round-trip times and loss cost is somewhat less th
 """By model: what is known to differ in the smaller size, beside the times themselves."""
 
 RAO, ADSL, CLUSTER = "Rao et al. 2010", "Testa and Rossi 2011", "Testa et al. 2012"
-SHARES = {"all TCP": "0%", "half uTP, half TCP": "50%", "all uTP": "100%"}
-STAYS = {"forever": "seeds never leave", "random": "random stay"}
-TCPS = {"cubic": "CUBIC", "newreno": "NewReno", "vegas": "Vegas", "nice": "Nice", "lp": "LP"}
+PAPERS = {"rao2010": RAO, "testa2011": ADSL, "testa2012": CLUSTER}
 
 
 def state_of(model: str, size: Mapping[str, tuple[str, str]], **values: str) -> SwarmState:
@@ -271,54 +272,22 @@ def less(state: SwarmState, why: str) -> str:
     return f"{' and '.join(parts)}, {why}.{_DIFFERS.get(state.model, '')}"
 
 
-def _preset(paper: str, figure: str, title: str, model: str, *, beyond: bool = False, **values: str) -> Preset:
+@cache
+def of_papers(panel: str) -> list[dict[str, Any]]:
+    """Return what the file of presets has for a panel."""
+    found: list[dict[str, Any]] = tomllib.loads((files("btflow.explore") / "presets.toml").read_text("utf-8"))[panel]
+    return found
+
+
+def _preset(model: str, figure: str, title: str, values: dict[str, str], *, beyond: bool = False) -> Preset:
     state = state_of(model, _SHOWN, **values)
     note = less(state, "so that it is drawn at once")
-    return Preset(paper, figure, title, state, {"": command_of(whole(state))}, note, beyond)
-
-
-def _of_2010() -> Iterator[Preset]:
-    for rtt in ("0 ms", "400 ms", "1000 ms"):
-        yield _preset(RAO, "Fig. 5", f"uploads of 20 kB/s, RTT {rtt}", "rao2010", rtt=rtt)
-    title = "uploads of 20 kB/s, the seed's of 50 kB/s, RTT 400 ms"
-    yield _preset(RAO, "Fig. 7b", title, "rao2010", rtt="400 ms", seed_limit="50 kB/s")
-    for figure, limit in (("8", "20 kB/s"), ("9", "50 kB/s")):
-        for part, place in zip("abc", ("AS1+AS2+AS3/AS1", "AS1+AS3+AS4/AS4", "AS1+AS3+AS5/AS5"), strict=True):
-            where = f"leechers in {PATHS[place]['leecher_as'].replace(',', ', ')}, the seed in AS'{place[-1]}"
-            yield _preset(RAO, f"Fig. {figure}{part}", f"{limit}, {where}", "rao2010", paths=place, limit=limit)
-    for rtt in ("0 ms", "400 ms", "1000 ms"):
-        yield _preset(RAO, "Table IV", f"RTT {rtt} and 5% loss", "rao2010", rtt=rtt, loss="5%")
-    yield _preset(RAO, "Table IV", "segmentation offload, RTT 400 ms", "rao2010", rtt="400 ms", tso="true")
-    yield _preset(RAO, "Fig. 1", "paths like those that iPlane measured", "rao2010", beyond=True, paths="iplane")
-
-
-def _of_2011() -> Iterator[Preset]:
-    for stay, said in STAYS.items():
-        for mix, share in SHARES.items():
-            yield _preset(ADSL, "Fig. 2", f"ADSL uplinks, {mix}, {said}", "testa2011", utp_share=share, stay=stay)
-    for packets in ("10", "20", "50", "100", "150"):
-        buffer = f"{packets} packets"
-        yield _preset(ADSL, "Fig. 3b", f"half uTP, half TCP, buffers of {buffer}", "testa2011", buffer=buffer)
-
-
-def _of_2012() -> Iterator[Preset]:
-    for cc, name in TCPS.items():
-        yield _preset(CLUSTER, "Fig. 2a", f"mainline clients, all with {name}", "testa2012", cc=cc)
-    for cc, name in {"cubic": "CUBIC", "utp": "uTP"}.items():
-        yield _preset(CLUSTER, "Fig. 2a", f"uTorrent clients, all with {name}", "testa2012", cc=cc, bt="utorrent")
-    for cc, name in TCPS.items():
-        if cc != "cubic":
-            title = f"mainline clients, half {name}, half CUBIC"
-            yield _preset(CLUSTER, "Fig. 2c", title, "testa2012", cc=cc, cubic_share="50%")
-    title = "uTorrent clients, half uTP, half CUBIC"
-    yield _preset(CLUSTER, "Fig. 2c", title, "testa2012", cc="utp", bt="utorrent", cubic_share="50%")
+    return Preset(PAPERS[model], figure, title, state, {"": command_of(whole(state))}, note, beyond)
 
 
 PRESETS = (
     Preset(OWN, "", "half of the peers with uTP", SwarmState(), {"": command_of(SwarmState())}),
-    *_of_2010(),
-    *_of_2011(),
-    *_of_2012(),
+    *(_preset(**each) for each in of_papers("swarm")),
 )
 """Every swarm that the panel has a preset for."""
 

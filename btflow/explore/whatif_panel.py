@@ -19,7 +19,7 @@ from btflow.explore.limits import check_swarm
 from btflow.explore.link_state import GENI, GENI_UTP, OPNET, OPNET_UTP, QUEUES, LinkState, geni, opnet
 from btflow.explore.panel import NOT_SHOWN, OWN, SHOWN, Commands, Preset, checked, in_flow, specs
 from btflow.explore.saved import of_pairs, to_toml
-from btflow.explore.swarm_panel import ADSL, CLUSTER, RAO, TCPS, SwarmState, less
+from btflow.explore.swarm_panel import CLUSTER, SwarmState, less
 from btflow.explore.views import Seen
 from btflow.link.scenario import LinkScenario
 from btflow.swarm.scenario import Scenario
@@ -179,51 +179,14 @@ def _preset(paper: str, figure: str, title: str, both: Settings, *, beyond: bool
     return Preset(paper, figure, title, state_of(of, both, pairs), commands(both, pairs), beyond=beyond)
 
 
-def _swarms(paper: str, figure: str, title: str, a: SwarmState, b: SwarmState, *, beyond: bool = False) -> Preset:
-    found = _preset(paper, figure, title, Settings(a, b), beyond=beyond)
-    whole = Settings(swarm_panel.whole(a), swarm_panel.whole(b))
-    note = less(a, "so that ten pairs take seconds")
+def _swarms(
+    model: str, figure: str, title: str, a: dict[str, str], b: dict[str, str], *, beyond: bool = False
+) -> Preset:
+    both = Settings(*(swarm_panel.state_of(model, _SHOWN, **side) for side in (a, b)))
+    whole = Settings(*(swarm_panel.whole(side) for side in both if isinstance(side, SwarmState)))
+    found = _preset(swarm_panel.PAPERS[model], figure, title, both, beyond=beyond)
+    note = less(swarm_panel.state_of(model, _SHOWN, **a), "so that ten pairs take seconds")
     return replace(found, note=note, commands=commands(whole, WhatIfState.pairs))
-
-
-def _swarm(model: str, **values: str) -> SwarmState:
-    return swarm_panel.state_of(model, _SHOWN, **values)
-
-
-def _of_2010() -> Iterator[Preset]:
-    near, far = _swarm("rao2010"), _swarm("rao2010", rtt="400 ms")
-    yield _swarms(RAO, "Fig. 5", "RTT 0 or 400 ms", near, far)
-    yield _swarms(RAO, "Fig. 5", "RTT 0 or 1000 ms", near, _swarm("rao2010", rtt="1000 ms"))
-    faster = _swarm("rao2010", rtt="400 ms", seed_limit="50 kB/s")
-    yield _swarms(RAO, "Fig. 7", "a seed as slow as the leechers, or faster, RTT 400 ms", far, faster)
-    for figure, limit in (("8", "20 kB/s"), ("9", "50 kB/s")):
-        a, b = (_swarm("rao2010", limit=limit, paths=paths) for paths in ("AS1+AS2+AS3/AS1", "AS1+AS3+AS5/AS5"))
-        yield _swarms(RAO, f"Fig. {figure}", f"{limit}, leechers in AS1, AS2, AS3, or in AS1, AS3, AS5", a, b)
-    for rtt in ("400 ms", "1000 ms"):
-        b = _swarm("rao2010", rtt=rtt, loss="5%")
-        yield _swarms(RAO, "Table IV", f"RTT 0 without loss, or {rtt} with 5% loss", near, b)
-    iplane = _swarm("rao2010", paths="iplane")
-    yield _swarms(RAO, "Fig. 1", "RTT 0, or paths like iPlane's", near, iplane, beyond=True)
-
-
-def _of_2011() -> Iterator[Preset]:
-    for stay, said in swarm_panel.STAYS.items():
-        a, b = (_swarm("testa2011", utp_share=share, stay=stay) for share in ("0%", "100%"))
-        yield _swarms(ADSL, "Fig. 2", f"all TCP or all uTP, {said}", a, b)
-    a, b = (_swarm("testa2011", buffer=f"{packets} packets") for packets in (10, 200))
-    yield _swarms(ADSL, "Fig. 3b", "buffers of 10 or 200 packets, half uTP", a, b)
-
-
-def _of_2012() -> Iterator[Preset]:
-    cubic, utorrent = _swarm("testa2012"), _swarm("testa2012", bt="utorrent")
-    for cc, name in TCPS.items():
-        if cc != "cubic":
-            yield _swarms(CLUSTER, "Fig. 2a", f"mainline, CUBIC or {name}", cubic, _swarm("testa2012", cc=cc))
-    yield _swarms(CLUSTER, "Fig. 2a", "CUBIC, mainline or uTorrent", cubic, utorrent)
-    utp = _swarm("testa2012", cc="utp", bt="utorrent")
-    yield _swarms(CLUSTER, "Fig. 2a", "uTorrent, CUBIC or uTP", utorrent, utp)
-    both = Settings(_limited("62.5 kB/s"), _limited("625 kB/s"))
-    yield _preset(CLUSTER, "Fig. 1", "upload limits of half the uplink's rate, or five times", both, beyond=True)
 
 
 def _limited(limit: str) -> SwarmState:
@@ -242,13 +205,14 @@ def _of_links() -> Iterator[Preset]:
         )
 
 
+_LIMITS = "upload limits of half the uplink's rate, or five times"
+
 PRESETS = (
     _preset(OWN, "", "a flash crowd, all with TCP or all with uTP", settings(WhatIfState())),
     _preset(OWN, "", "drop-tail or CoDel at the bottleneck", settings(WhatIfState("link"))),
     _preset(OWN, "", "a LEDBAT or a CUBIC upload", Settings(LinkState(n1="0"), LinkState(n2="0"))),
-    *_of_2010(),
-    *_of_2011(),
-    *_of_2012(),
+    *(_swarms(**each) for each in swarm_panel.of_papers("whatif")),
+    _preset(CLUSTER, "Fig. 1", _LIMITS, Settings(_limited("62.5 kB/s"), _limited("625 kB/s")), beyond=True),
     *_of_links(),
 )
 """Every comparison that the panel has a preset for."""

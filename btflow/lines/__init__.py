@@ -5,8 +5,9 @@ What is public here is imported when it is asked for (PEP 562).
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from btflow.lazy import lazily
 
 if TYPE_CHECKING:
     from btflow.lines.compared import Comparison, compare
@@ -16,24 +17,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Comparison", "Estimate", "Line", "Queued", "compare", "fit", "read"]
 
-_FROM = {
-    "Comparison": "btflow.lines.compared",
-    "Estimate": "btflow.lines.line",
-    "Line": "btflow.lines.line",
-    "Queued": "btflow.lines.line",
-    "compare": "btflow.lines.compared",
-    "fit": "btflow.lines.fitting",
-    "read": "btflow.lines.files",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _FROM:
-        raise AttributeError(f"module 'btflow.lines' has no attribute {name!r}")
-    value = getattr(import_module(_FROM[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazily(
+    "btflow.lines",
+    {
+        "compared": ("Comparison", "compare"),
+        "files": ("read",),
+        "fitting": ("fit",),
+        "line": ("Estimate", "Line", "Queued"),
+    },
+)

@@ -5,8 +5,9 @@ A swarm's scenario imports ``btflow.paths.model``: what is public here is import
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from btflow.lazy import lazily
 
 if TYPE_CHECKING:
     from btflow.paths.fitting import fit
@@ -30,28 +31,14 @@ __all__ = [
     "triangle_violations",
 ]
 
-_FROM = {
-    "Measured": "btflow.paths.measured",
-    "PathModel": "btflow.paths.model",
-    "draw": "btflow.paths.generate",
-    "fit": "btflow.paths.fitting",
-    "fit_iplane": "btflow.paths.iplane",
-    "load": "btflow.paths.model",
-    "pop_rtts": "btflow.paths.iplane",
-    "read_csv": "btflow.paths.measured",
-    "read_iplane": "btflow.paths.iplane",
-    "triangle_share": "btflow.paths.triangles",
-    "triangle_violations": "btflow.paths.triangles",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _FROM:
-        raise AttributeError(f"module 'btflow.paths' has no attribute {name!r}")
-    value = getattr(import_module(_FROM[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazily(
+    "btflow.paths",
+    {
+        "fitting": ("fit",),
+        "generate": ("draw",),
+        "iplane": ("fit_iplane", "pop_rtts", "read_iplane"),
+        "measured": ("Measured", "read_csv"),
+        "model": ("PathModel", "load"),
+        "triangles": ("triangle_share", "triangle_violations"),
+    },
+)

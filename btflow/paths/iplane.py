@@ -10,8 +10,10 @@ traceroutes in Shadow's topology agree with (read as round trips, New Zealand to
 
 import hashlib
 import re
+import tomllib
 from collections.abc import Iterator
-from datetime import date, timedelta
+from datetime import timedelta
+from importlib.resources import files
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -32,30 +34,12 @@ from btflow.units.formatting import counted
 
 Floats = NDArray[np.float64]
 
-_OF_DAYS = """
-d5a787ab779fc5fffa108229090b96979fce87c8 7df6dd2834813739d4c9078722989b5a993e46e4
-0c6b302f9871d0cd52666092cc523522cb83a8f8 13b50a9b28cb0dd361d542f71b232363d4fbbc3a
-03f29672a14a4bb3834ee3c3488197b4e7f79c94 3d831b0347cc6725eb9b5770d33e547dbf79c6a2
-849607ab825bd41aac4a1c0eefc0db4c378f5418 8239515a0b7120dc77ca381bfbdf6f53d608aa61
-70d3096e26f143010a0bfbfd6f97cafccd02baff 8bc7038b80e323df55d10576d937b0dd7ba83ed8
-c7ac7cab287c4f534d867296c80c69094dfde867 e9692cf26ddb295422dedc7ef3cfe96e55b1826f
-b80d80d33297f916eee782aa31cb68c21a2fd20c 82a4477071f34c4bd4cf3a0957547537b4d05311
-a13ff100b881e29e3695097424e00d1b65214053 3ce34763fa2e654c3d25e1742690fbd68e959927
-8646d7493dc79d9b14b4c14878be449cbc9ed557 2b0529e130fa11cb7bcb3d83a9a038b43ab05786
-dee2345a8b93dc16f14254062c477d561e2df535 f2d74e7c6dcff95cae2e7ff001f4d25395ffcb83
-289153bf56518a2706b982cff7ea63823aa7ac07 a21530a36515fcad7cee8e23a2518c0fd9f93991
-892bf3e1d1a30e2f961cfc10b117144015aaa887 56fbe46079e6feeb0d00f6bbed14ce2b580a5fe6
-0a8bf25119dba93fe35421c2805925a4848e3ca8 67497d5212fcf03efdc560e6bdb359a19eb59fc1
-848ffe08ac9538dacb9596b13d1de0bfaf7dce10 90b0178841032a9cef076b9c7badf80c0430ccaf
-1c54be5dcbe8bd949592da6e8b702a4c0a865f41 cfb4c5f3bf770bec1bc54a2756ee0d4e4640bec1
-abc6cb729997f5cb1f18efa463ed69811f1d4ffb 6d5e3ced4adf7bc84a1ef0e3d30eae0b6c310da0
-"""
-KNOWN = {"8252cc4c0e34aa79484c5c837c2581e4eaa8d1eb": "in mamoonraja/IndirectionDC"} | {
-    digest: f"of {date(2015, 6, 13) + timedelta(day)} in afressancourt/popmap"
-    for day, digest in enumerate(_OF_DAYS.split())
+_FILE = tomllib.loads((files("btflow.paths") / "iplane.toml").read_text("utf-8"))
+KNOWN = {_FILE["inter_pop_links"]: "in mamoonraja/IndirectionDC"} | {
+    digest: f"of {_FILE['first_day'] + timedelta(day)} in afressancourt/popmap"
+    for day, digest in enumerate(_FILE["days"])
 }
-"""Of ``inter_pop_links.txt`` and the files of days: afressancourt/popmap at 13fae77f, mamoonraja/IndirectionDC at
-3e9cc34b."""
+"""By what git calls them: the known files."""
 
 
 def known(content: bytes) -> str:

@@ -4,66 +4,17 @@ Each sentence and each explanation is here once, so that all figures say the sam
 has the terms as a table, which a test compares with this one.
 """
 
+import tomllib
 from collections.abc import Iterable
+from importlib.resources import files
 
 import xarray as xr
 
-TERMS = {
-    "BBR": "sends at the bandwidth that it measures, with at most twice what the path holds under way",
-    "CUBIC": "after a loss its window comes back along a cubic curve; Linux, Windows and macOS use it",
-    "LEDBAT": "gives way to others: its window grows only while packets wait for less than its target",
-    "LEDBAT++": "LEDBAT on round-trip times, with pauses in which the queue drains",
-    "NewReno": "its window grows by a segment each round trip and is halved by a loss",
-    "Nice": "Vegas that halves its window when a queue builds up",
-    "Reno": "its window grows by a segment each round trip and is halved by a loss",
-    "TCP-LP": "gives way to others: it backs off when one-way delays grow",
-    "Vegas": "keeps a few of its packets in the queue and no more",
-    "uTP": "BitTorrent's transport, which gives way to others as LEDBAT does",
-    "UDP": "a voice call: packets at a constant rate, whatever becomes of them",
-    "window": "how much a sender may have under way before it waits for acknowledgements",
-    "capacity": "what the link can send, headers included",
-    "queue": "packets that wait in the buffer before the link because they come faster than it sends",
-    "fluid": "the same experiment computed without packets, an approximation",
-    "slow start": "the window doubles each round trip until a loss, a delay or a threshold ends it",
-    "recovery": "a loss was found by what arrived behind it: the window falls and the segment is sent again",
-    "timeout": "no acknowledgement came for a long time: the window begins again at one segment",
-    "drop": "a packet was thrown away because the buffer was full or its queue discipline said so",
-    "one-way delay": "how long a voice packet takes from sender to receiver",
-    "MOS": "mean opinion score of a call, 1 (bad) to 4.5 (best), from its delay, its loss and its codec",
-    "lower bound": "no swarm could have completed earlier: all uploads at their limits, nothing in vain",
-    "choker round": "the seed decides anew whom it serves; each other client has its own rounds from its start on",
-    "completion": "a peer has all pieces and becomes a seed",
-    "replica": "the same swarm with other random numbers",
-    "upload limit": "the client's own limit held the upload back",
-    "TCP window": "the window was full before acknowledgements came back",
-    "full socket": "the connection took no more data until some of it was acknowledged",
-    "loss": "a lost segment had to be sent again first",
-    "no request": "all blocks that were asked for had been sent",
-    "no interest": "the other side wanted nothing that the peer has",
-}
+_FILE = tomllib.loads((files("btflow.plots") / "terms.toml").read_text("utf-8"))
+TERMS: dict[str, str] = _FILE["terms"]
 """Terms of legends, each explained in one sentence."""
 
-_PARTS = {
-    "bbr": "BBR",
-    "cubic": "CUBIC",
-    "ledbat": "LEDBAT",
-    "ledbatpp": "LEDBAT++",
-    "linux": "Linux",
-    "linuxreno": "Linux Reno",
-    "lp": "TCP-LP",
-    "newreno": "NewReno",
-    "nice": "Nice",
-    "ns2": "ns-2",
-    "ns3": "ns-3",
-    "opnet": "OPNET",
-    "reno": "Reno",
-    "sfu": "SFU",
-    "tcp": "TCP",
-    "udp": "UDP",
-    "utp": "uTP",
-    "vegas": "Vegas",
-    "voip": "VoIP",
-}
+_PARTS: dict[str, str] = _FILE["parts"]
 
 
 def spelled(name: str) -> str:

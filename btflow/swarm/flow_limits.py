@@ -1,8 +1,11 @@
 """What flow fidelity does not run: rules, links and round trips at which its swarms were not shown to be near full."""
 
 import math
+from collections.abc import Iterator
+from typing import Any
 
 from btflow.errors import ScenarioError
+from btflow.link.access import AccessLink
 from btflow.swarm.checks import meeting
 from btflow.swarm.client import Client
 from btflow.swarm.scenario import PeerClass, Scenario
@@ -68,144 +71,132 @@ ALIKE_IN_FLOW = (
 WITHOUT_IN_FLOW = {"request_interval": 0.0, "batch_interval": 0.0, "write_ahead": 0.0, "refill_below": 1.0}
 """Constants of a client for which flow has no rule, and the value with which there is none."""
 
-INSTEAD = "fidelity full (--fidelity full)"
-FEWER_SLOTS = f"fewer slots, or {INSTEAD}"
+Refusal = tuple[str, Any, str, str]
+"""A field, its value, the problem, and what is allowed at flow fidelity."""
 
 
 def check_flow(scenario: Scenario) -> None:
     """Raise a ScenarioError if flow cannot run a scenario: it never runs in full what was asked for in flow."""
+    for field, value, problem, allowed in _refusals(scenario):
+        raise ScenarioError(field, value, problem, f"{allowed}, or fidelity full (--fidelity full)")
+
+
+def _refusals(scenario: Scenario) -> Iterator[Refusal]:
+    """Yield all that flow does not run of a scenario."""
     for c in scenario.classes:
-        _check_rules(c)
-        _check_access(c)
-        _check_room(c, scenario)
-        _check_target(c, scenario)
+        for field, *rest in _of_rules(c.client):
+            yield f"classes.{c.name}.client.{field}", *rest
+        if c.access is not None:
+            for field, *rest in (*_of_link(c, c.access), *_of_room(c.access, scenario), *_of_target(c, scenario)):
+                yield f"classes.{c.name}.{field}", *rest
         slots = scenario.slots_of(c)
         if slots > MOST_SLOTS:
             problem = f"are more than the {MOST_SLOTS} of flow fidelity"
-            raise ScenarioError(_decides_slots(scenario, c, slots), f"{slots} upload slots", problem, FEWER_SLOTS)
-    _check_seeds(scenario)
-    most = MOST_RTT if all(c.access is None for c in scenario.classes) else MOST_ACCESS_RTT
-    matrix = scenario.paths.matrix
-    if matrix is not None:
-        longest = max((matrix.between(one, other) for one, other in meeting(scenario.classes)), default=0.0)
-    else:
-        longest = 0.0 if scenario.paths.internet is not None else scenario.longest_rtt
+            yield _decides_slots(scenario, c, slots), f"{slots} upload slots", problem, "fewer slots"
+    yield from _of_seeds(scenario)
+    linked = any(c.access is not None for c in scenario.classes)
+    loss, longest, most = scenario.paths.loss, _longest(scenario), MOST_ACCESS_RTT if linked else MOST_RTT
+    near = "up to which flow fidelity is near full"
+    if linked and loss > MOST_LOSS:
+        yield "paths.loss", f"{loss:g}", f"is more than the {MOST_LOSS:.0%} {near} on access links", "less"
     if longest > most:
-        field = "paths.rtt" if matrix is None else "paths.matrix"
-        problem = f"is more than the {most:g} s up to which flow fidelity is near full"
-        raise ScenarioError(field, f"{longest:g} s", problem, f"shorter round trips, or {INSTEAD}")
+        field = "paths.rtt" if scenario.paths.matrix is None else "paths.matrix"
+        yield field, f"{longest:g} s", f"is more than the {most:g} s {near}", "shorter round trips"
 
 
-def _check_rules(c: PeerClass) -> None:
-    """Raise a ScenarioError if flow does not have a rule of a client; it never runs another in its place."""
+def _of_rules(client: Client) -> Iterator[Refusal]:
+    """Yield the rules of a client that flow does not have; it never runs another in their place."""
     for field, allowed in RULES_OF_FLOW.items():
-        value = getattr(c.client, field)
-        if value not in allowed:
-            instead = f"{' or '.join(allowed)}, or {INSTEAD}"
-            raise ScenarioError(f"classes.{c.name}.client.{field}", value, "is not in flow fidelity", instead)
+        if (value := getattr(client, field)) not in allowed:
+            yield field, value, "is not in flow fidelity", " or ".join(allowed)
     for rule, value, field, needed in ALIKE_IN_FLOW:
-        given = getattr(c.client, field)
-        if getattr(c.client, rule) == value and given != needed:
-            problem = f"is not in flow fidelity with {rule} = {value}"
-            raise ScenarioError(f"classes.{c.name}.client.{field}", given, problem, f"{needed}, or {INSTEAD}")
+        if getattr(client, rule) == value and getattr(client, field) != needed:
+            yield field, getattr(client, field), f"is not in flow fidelity with {rule} = {value}", needed
     for field, without in WITHOUT_IN_FLOW.items():
-        given = getattr(c.client, field)
-        if given != without:
-            problem = "is not in flow fidelity, where a client asks and tells as soon as it can"
+        if (given := getattr(client, field)) != without:
             quantity = quantity_of(Client, field)
             assert quantity is not None
-            usual = f"{format_quantity(without, quantity.kind)}, or {INSTEAD}"
-            raise ScenarioError(
-                f"classes.{c.name}.client.{field}", format_quantity(given, quantity.kind), problem, usual
-            )
+            shown, usual = (format_quantity(one, quantity.kind) for one in (given, without))
+            yield field, shown, "is not in flow fidelity, where a client asks and tells as soon as it can", usual
 
 
-def _check_access(c: PeerClass) -> None:
-    """Raise a ScenarioError if the access link of a class, or what is sent over it, was not proven at flow fidelity."""
-    if c.access is None:
-        return
-    for way, queue in (("uplink", c.access.uplink), ("downlink", c.access.downlink)):
+def _of_link(c: PeerClass, access: AccessLink) -> Iterator[Refusal]:
+    """Yield what was not proven at flow fidelity of an access link, or of what is sent over it."""
+    is_not = "is not in flow fidelity:"
+    for way, queue in (("uplink", access.uplink), ("downlink", access.downlink)):
         if queue.discipline != "drop-tail":
-            problem = "is not in flow fidelity: its queues drop packets when they are full and not before"
-            field = f"classes.{c.name}.access.{way}.discipline"
-            raise ScenarioError(field, queue.discipline, problem, f"drop-tail, or {INSTEAD}")
-    if not math.isfinite(c.access.uplink.rate):
-        problem = "is not in flow fidelity: windows on a link without a queue grow packet by packet"
-        raise ScenarioError(f"classes.{c.name}.access.uplink.rate", "unlimited", problem, f"a rate, or {INSTEAD}")
+            problem = f"{is_not} its queues drop packets when they are full and not before"
+            yield f"access.{way}.discipline", queue.discipline, problem, "drop-tail"
+    if not math.isfinite(access.uplink.rate):
+        problem = f"{is_not} windows on a link without a queue grow packet by packet"
+        yield "access.uplink.rate", "unlimited", problem, "a rate"
     if c.uplink_queue == "host":
-        problem = "is not in flow fidelity: its queues drop in silence"
-        raise ScenarioError(f"classes.{c.name}.uplink_queue", "host", problem, f"modem, or {INSTEAD}")
+        yield "uplink_queue", "host", f"{is_not} its queues drop in silence", "modem"
     for way, control in (("tcp", c.tcp), ("utp", c.utp), ("control", c.control)):
         if control is not None and control.law in UNLIKE_FULL:
-            problem = "is not in flow fidelity: its swarms would be unlike those of full"
-            raise ScenarioError(
-                f"classes.{c.name}.{way}",
-                control.name,
-                problem,
-                f"another law, such as newreno, cubic or utp, or {INSTEAD}",
-            )
+            problem = f"{is_not} its swarms would be unlike those of full"
+            yield way, control.name, problem, "another law, such as newreno, cubic or utp"
 
 
-def _check_room(c: PeerClass, scenario: Scenario) -> None:
-    """Raise a ScenarioError if the uplink of a class has too little room for flow, or its paths lose too much."""
-    if c.access is None:
-        return
-    base = scenario.base_rtt
-    for way, queue in (("uplink", c.access.uplink), ("downlink", c.access.downlink)):
+def _of_room(access: AccessLink, scenario: Scenario) -> Iterator[Refusal]:
+    """Yield the buffers of an access link that have too little room for flow, or too much for a few slots."""
+    base, near = scenario.base_rtt, "from which flow fidelity is near full"
+    for way, queue in (("uplink", access.uplink), ("downlink", access.downlink)):
         if not math.isfinite(queue.rate):
             continue
-        room, packets = queue.limit_bytes(base), queue.limit_packets()
-        field, least, fewest = f"classes.{c.name}.access.{way}.buffer", SHORTEST_BUFFER[way], FEWEST_PACKETS
-        if room is not None and room < least:
-            problem = f"is less than the {least:g} B from which flow fidelity is near full"
-            raise ScenarioError(field, f"{room:g} B", problem, f"{least:g} B or more, or {INSTEAD}")
-        if packets is not None and packets < fewest:
-            problem = f"is less than the {fewest} packets from which flow fidelity is near full"
-            raise ScenarioError(field, f"{packets} packets", problem, f"{fewest} packets or more, or {INSTEAD}")
-    field = f"classes.{c.name}.access.uplink.buffer"
-    room, packets = c.access.uplink.limit_bytes(base), c.access.uplink.limit_packets()
-    empties = (room if room is not None else FULL_PACKET * (packets or 0)) / c.access.uplink.rate
-    shown = f"{room:g} B" if packets is None else f"{packets} packets"
+        for room, least, unit in (
+            (queue.limit_bytes(base), SHORTEST_BUFFER[way], "B"),
+            (queue.limit_packets(), FEWEST_PACKETS, "packets"),
+        ):
+            if room is not None and room < least:
+                problem = f"is less than the {least:g} {unit} {near}"
+                yield f"access.{way}.buffer", f"{room:g} {unit}", problem, f"{least:g} {unit} or more"
+    room, packets = access.uplink.limit_bytes(base), access.uplink.limit_packets()
+    if room is None and packets is None:  # a link without a rate, see _of_link
+        return
+    empties = (room if room is not None else FULL_PACKET * (packets or 0)) / access.uplink.rate
+    field, shown = "access.uplink.buffer", f"{room:g} B" if packets is None else f"{packets} packets"
     least = max(SHORTEST_TIME, SHALLOW * base)
     if empties < least * (1.0 - 1e-9):
-        near = f"less than the {1e3 * least:.0f} ms from which flow fidelity is near full"
-        allowed = f"{1e3 * least:.0f} ms or more, or {INSTEAD}"
-        raise ScenarioError(field, shown, f"empties in {1e3 * empties:.3g} ms, {near}", allowed)
+        problem = f"empties in {1e3 * empties:.3g} ms, less than the {1e3 * least:.0f} ms {near}"
+        yield field, shown, problem, f"{1e3 * least:.0f} ms or more"
     if 0 < scenario.slots < FEW_SLOTS and empties > LONGEST_TIME:
         problem = f"empties in {empties:.3g} s, and {scenario.slots} upload slots were not shown to be near full there"
-        allowed = f"{LONGEST_TIME:g} s at most, {FEW_SLOTS} slots or more, or {INSTEAD}"
-        raise ScenarioError(field, shown, problem, allowed)
-    if scenario.paths.loss > MOST_LOSS:
-        problem = f"is more than the {MOST_LOSS:.0%} up to which flow fidelity is near full on access links"
-        raise ScenarioError("paths.loss", f"{scenario.paths.loss:g}", problem, f"less, or {INSTEAD}")
+        yield field, shown, problem, f"{LONGEST_TIME:g} s at most, {FEW_SLOTS} slots or more"
 
 
-def _check_target(c: PeerClass, scenario: Scenario) -> None:
-    """Raise a ScenarioError if uTP of a class aims at a queue of a packet or a few, and some class uses it."""
+def _of_target(c: PeerClass, scenario: Scenario) -> Iterator[Refusal]:
+    """Yield uTP's target if that is a queue of a packet or a few, and some class uses it."""
     if c.access is None or c.utp is None or c.utp.law != "utp" or c.utp.target is None:
         return
     least = min(FEW_IN_TARGET * FULL_PACKET / c.access.uplink.rate, USUAL_TARGET)
     if c.utp.target < least * (1.0 - 1e-9) and any("utp" in other.opens and other.count for other in scenario.classes):
-        near = f"is less than the {1e3 * least:.3g} ms from which flow fidelity is near full on this uplink"
-        shown = format_quantity(c.utp.target, "time")
-        raise ScenarioError(f"classes.{c.name}.utp.target", shown, near, f"{1e3 * least:.3g} ms or more, or {INSTEAD}")
+        problem = f"is less than the {1e3 * least:.3g} ms from which flow fidelity is near full on this uplink"
+        yield "utp.target", format_quantity(c.utp.target, "time"), problem, f"{1e3 * least:.3g} ms or more"
 
 
-def _check_seeds(scenario: Scenario) -> None:
-    """Raise a ScenarioError if leechers that use uTP wait for seeds that are slow, and slower than one of them."""
-    leechers = [c for c in scenario.classes if c.role == "leecher" and c.access is not None and c.count]
-    seeds = [c for c in scenario.classes if c.role == "seed" and c.access is not None and c.count]
-    if not seeds or not any("utp" in c.opens for c in leechers):
+def _of_seeds(scenario: Scenario) -> Iterator[Refusal]:
+    """Yield the rate of the seeds if leechers that use uTP wait for them, and they are slower than one of those."""
+    limits = [(c, min(c.upload_limit, c.access.uplink.rate)) for c in scenario.classes if c.access and c.count]
+    seeds = [(c, (c.count or 0) * limit) for c, limit in limits if c.role == "seed"]
+    leechers = [(c, limit) for c, limit in limits if c.role == "leecher"]
+    if not seeds or not any("utp" in c.opens for c, _ in leechers):
         return
-    rate = sum((c.count or 0) * min(c.upload_limit, c.access.uplink.rate) for c in seeds if c.access is not None)
-    fastest = max(min(c.upload_limit, c.access.uplink.rate) for c in leechers if c.access is not None)
+    rate, fastest = sum(rate for _, rate in seeds), max(limit for _, limit in leechers)
     if rate < min(fastest, SLOW_SEEDS) * (1.0 - 1e-9):
         problem = (
             f"is all that seeds upload, less than a leecher's {fastest:g} B/s and than the {SLOW_SEEDS:g} B/s from "
             "which flow fidelity of uTP is near full"
         )
-        field = f"classes.{seeds[0].name}.access.uplink.rate"
-        raise ScenarioError(field, f"{rate:g} B/s", problem, f"faster or more seeds, no uTP, or {INSTEAD}")
+        yield f"classes.{seeds[0][0].name}.access.uplink.rate", f"{rate:g} B/s", problem, "faster or more seeds, no uTP"
+
+
+def _longest(scenario: Scenario) -> float:
+    """Return the longest round trip between two peers that may meet [s]; 0 where it is drawn."""
+    matrix = scenario.paths.matrix
+    if matrix is not None:
+        return max((matrix.between(one, other) for one, other in meeting(scenario.classes)), default=0.0)
+    return 0.0 if scenario.paths.internet is not None else scenario.longest_rtt
 
 
 def _decides_slots(scenario: Scenario, c: PeerClass, slots: int) -> str:

@@ -169,7 +169,6 @@ def _fill_peers(s: Swarm, program: Program, random: np.random.Generator) -> None
     rules, peer, seeds = program.rules, s.peer, program.is_seed == 1
     peer.upload_limit, peer.klass, peer.place = program.upload_limit, program.klass, program.place
     peer.upload_slots = program.upload_slots
-    peer.was_seed = program.is_seed
     peer.unit = program.unit
     s.mode[seeds] = k.SEEDING
     s.mode[program.super_seeding] = k.SEEDING | k.SUPER

@@ -22,20 +22,10 @@ from btflow.explore.whatif_panel import PRESETS as WHATIFS
 from btflow.explore.whatif_panel import scenario_of, settings
 
 
-@pytest.mark.parametrize("name", names("links"))
-def test_a_link_comes_back_from_its_file(name: str, tmp_path: Path) -> None:
-    scenario = btflow.load_link(name, rtt="70 ms")
-    file = tmp_path / "saved.toml"
-    file.write_text(to_toml(scenario), encoding="utf-8")
-    assert btflow.load_link(file).digest() == scenario.digest()
-
-
-@pytest.mark.parametrize("name", names())
-def test_a_swarm_comes_back_from_its_file(name: str, tmp_path: Path) -> None:
-    scenario = btflow.load(name, leechers=60)
-    file = tmp_path / "saved.toml"
-    file.write_text(to_toml(scenario), encoding="utf-8")
-    assert btflow.load(file) == scenario
+@pytest.mark.parametrize("name", [*names("links"), *names()])
+def test_a_model_comes_back_from_its_file(name: str, tmp_path: Path) -> None:
+    linked = name in names("links")
+    assert comes_back(btflow.load_link(name, rtt="70 ms") if linked else btflow.load(name, leechers=60), tmp_path)
 
 
 def comes_back(scenario: btflow.Scenario | btflow.LinkScenario, folder: Path) -> bool:

@@ -46,6 +46,8 @@ from collections import namedtuple
 
 import numpy as np
 
+from btflow.kernels.table import record
+
 FREE_LANE, SERVING, CLOSING, FAST = 0, 1, 2, 3  # lane.state; FAST: the other side is choked and asks for its set
 LEAVES, GONE = 1, 2  # lane.leaving: news of it is on its way, is here
 MOST_BEGUN = 64  # pieces that a peer fetches at once: the bits of `taken`
@@ -54,231 +56,184 @@ LOOKS_AGAIN = np.uint8(8)  # bit of up
 NO_LANE = np.uint8(255)  # so a peer has 255 lanes at most
 UNUSED = np.int16(-1)  # end.sample: nothing was sent yet
 
-PEER = np.dtype(
-    [  # cache line 1: uploading
-        ("upload_limit", "f8"),  # upload limit [B/s]
-        ("per_byte", "f8"),  # what a byte takes at that rate [s/B]
-        ("now", "f8"),  # until when its uploads are known [s]
-        ("work", "f8"),
-        ("known_at", "f8"),  # its next piece is told to its neighbours then [s]
-        ("shown_at", "f8"),  # the interest in its next piece is back then [s]
-        ("top", "i4"),  # lanes 0..top-1 may be in use
-        ("active", "i4"),  # lanes that are sending
-        ("due_at", "f8"),  # the choker is to run then [s]
-        # cache line 2: downloading
-        ("taken", "u8"),  # rows of `begun` in use
-        ("last_have", "f8"),
-        ("unrequested", "i4"),  # blocks never requested
-        ("n_log", "i4"),  # pieces it has verified, whether told or not
-        ("n_known", "i4"),
-        ("n_shown", "i4"),
-        ("n_recent", "i4"),
-        ("n_served", "i4"),  # lanes of others that serve it
-        ("endgame", "i4"),
-        ("unit", "i4"),
-        ("turns", "i4"),  # of a whole block
-        ("n_order", "i4"),
-        ("head", "i4"),  # where the choker's list starts
-        ("rtt", "f8"),  # mean round-trip time to the others [s]
-        # cache line 3
-        ("free_at", "f8"),  # the limiter's debt is worked off then [s]
-        ("reach", "i4"),  # the first so many of the choker's list are unchoked, interested or not
-        ("ticks", "i4"),
-        ("opened", "i4"),
-        ("upload_slots", "i4"),
-        ("step", "f8"),  # time between two looks at it [s]
-        ("tick_at", "f8"),
-        ("visit_at", "f8"),
-        ("next_at", "f8"),  # nothing happens in its uploads before [s]
-        ("bytes_up", "f8"),
-        ("bytes_down", "f8"),
-        ("klass", "i4"),
-        ("ending", "i4"),  # its lane whose block is written next, if known
-        # the rest
-        ("duplicates", "i8"),
-        ("cancelled", "i8"),
-        ("unchokes", "i8"),
-        ("idle_ends", "i8"),
-        ("start", "f8"),
-        ("done", "f8"),
-        ("left_at", "f8"),
-        ("last_announce", "f8"),
-        ("degree", "i4"),
-        ("complete", "i4"),
-        ("n_spare", "i4"),
-        ("end_top", "i4"),  # ends 0..end_top-1 may be in use
-        ("place", "i4"),
-        ("rechokes", "i4"),  # of a leecher
-        ("registered", "u1"),
-        ("ever_incoming", "u1"),
-        ("present", "u1"),  # started and not left
-        ("shows", "u1"),  # it is a super-seed
-        ("transports", "u1"),  # that it opens and accepts, as bits
-    ],
-    align=True,
-)
+PEER = record("""  # cache line 1: uploading
+    f8 upload_limit  # upload limit [B/s]
+    f8 per_byte  # what a byte takes at that rate [s/B]
+    f8 now  # until when its uploads are known [s]
+    f8 work
+    f8 known_at  # its next piece is told to its neighbours then [s]
+    f8 shown_at  # the interest in its next piece is back then [s]
+    i4 top  # lanes 0..top-1 may be in use
+    i4 active  # lanes that are sending
+    f8 due_at  # the choker is to run then [s]
+    # cache line 2: downloading
+    u8 taken  # rows of `begun` in use
+    f8 last_have
+    i4 unrequested  # blocks never requested
+    i4 n_log  # pieces it has verified, whether told or not
+    i4 n_known n_shown n_recent
+    i4 n_served  # lanes of others that serve it
+    i4 endgame unit
+    i4 turns  # of a whole block
+    i4 n_order
+    i4 head  # where the choker's list starts
+    f8 rtt  # mean round-trip time to the others [s]
+    # cache line 3
+    f8 free_at  # the limiter's debt is worked off then [s]
+    i4 reach  # the first so many of the choker's list are unchoked, interested or not
+    i4 ticks opened upload_slots
+    f8 step  # time between two looks at it [s]
+    f8 tick_at visit_at
+    f8 next_at  # nothing happens in its uploads before [s]
+    f8 bytes_up bytes_down
+    i4 klass
+    i4 ending  # its lane whose block is written next, if known
+    # the rest
+    i8 duplicates cancelled unchokes idle_ends
+    f8 start done left_at last_announce
+    i4 degree complete n_spare
+    i4 end_top  # ends 0..end_top-1 may be in use
+    i4 place
+    i4 rechokes  # of a leecher
+    u1 registered ever_incoming
+    u1 present  # started and not left
+    u1 shows  # it is a super-seed
+    u1 transports  # that it opens and accepts, as bits
+""")
 
-END = np.dtype(
-    [
-        ("rate", "f8"),  # what comes from the other side, as the client measures it [B/s]
-        ("since", "f8"),
-        ("last", "f8"),
-        ("last_block", "f8"),
-        ("free", "f8"),  # the socket of what is sent takes data again then [s]
-        ("generation", "i4"),
-        ("mate", "i4"),
-        ("state", "u1"),
-        ("outgoing", "u1"),
-        ("recent", "u1"),
-        ("lane", "u1"),  # on which we serve the other side; NO_LANE
-        ("at", "i2"),  # where it stands in `order`
-        ("sample", "i2"),  # the block of the streams of `delay` that is next
-        ("message_at", "f8"),  # the last message on it that was ahead of our uploads was written then [s]
-    ],
-    align=True,
-)
+END = record("""
+    f8 rate  # what comes from the other side, as the client measures it [B/s]
+    f8 since last last_block
+    f8 free  # the socket of what is sent takes data again then [s]
+    i4 generation mate
+    u1 state outgoing recent
+    u1 lane  # on which we serve the other side; NO_LANE
+    i2 at  # where it stands in `order`
+    i2 sample  # the block of the streams of `delay` that is next
+    f8 message_at  # the last message on it that was ahead of our uploads was written then [s]
+""")
 
-LANE = np.dtype(
-    [
-        ("h", "i4"),  # our end
-        ("g", "i4"),  # the downloader's end
-        ("runs", "i4"),
-        ("outstanding", "i4"),  # blocks asked for and not arrived, as the downloader counts them
-        ("unchoked_at", "i4"),  # tick of the choker
-        ("units", "i4"),  # turns that the block being sent takes
-        ("state", "u1"),
-        ("leaving", "u1"),  # the downloader has lost interest: news of it arrives at `ready`
-        ("kept", "u1"),  # scratch of the choker
-        ("use", "u1"),  # how often it was taken, modulo 256
-        ("awaited", "u1"),  # blocks under way to who is in endgame: the last rows of its requests
-        ("spare", "u1", 3),
-        ("began", "f8"),  # work at which the block has its first turn
-        ("since", "f8"),  # when it joined the others [s]
-        ("behind", "f8"),  # when the messages arrive that wait for it to be written [s]; 0 if there are none
-        ("rest", "f8"),
-    ],
-    align=True,
-)
+LANE = record("""
+    i4 h  # our end
+    i4 g  # the downloader's end
+    i4 runs
+    i4 outstanding  # blocks asked for and not arrived, as the downloader counts them
+    i4 unchoked_at  # tick of the choker
+    i4 units  # turns that the block being sent takes
+    u1 state
+    u1 leaving  # the downloader has lost interest: news of it arrives at `ready`
+    u1 kept  # scratch of the choker
+    u1 use  # how often it was taken, modulo 256
+    u1 awaited  # blocks under way to who is in endgame: the last rows of its requests
+    u1 spare:3
+    f8 began  # work at which the block has its first turn
+    f8 since  # when it joined the others [s]
+    f8 behind  # when the messages arrive that wait for it to be written [s]; 0 if there are none
+    f8 rest
+""")
 
-RUN = np.dtype(
-    [
-        ("blocks", "u8"),  # of one piece, asked for together, sent in rising order
-        ("at", "f8"),  # when the first of them may begin [s]
-        ("later", "f8"),  # when the others may
-        ("entry", "i4"),  # of `begun`
-        ("behind", "i4"),  # with which block of the lane the other way they come; `later` is when they were written
-        ("cancelled", "u8"),  # those of them that are no longer wanted,
-        ("cancel_at", "f8"),  # and are not sent if their turn comes after this [s]
-    ],
-    align=True,
-)
+RUN = record("""
+    u8 blocks  # of one piece, asked for together, sent in rising order
+    f8 at  # when the first of them may begin [s]
+    f8 later  # when the others may
+    i4 entry  # of `begun`
+    i4 behind  # with which block of the lane the other way they come; `later` is when they were written
+    u8 cancelled  # those of them that are no longer wanted,
+    f8 cancel_at  # and are not sent if their turn comes after this [s]
+""")
 
-BEGUN = np.dtype(
-    [
-        ("unrequested", "u8"),
-        ("missing", "u8"),
-        ("piece", "i4"),
-        ("spare", "i4"),
-        ("last", "f8"),  # when the last block so far arrives [s]
-    ],
-    align=True,
-)
+BEGUN = record("""
+    u8 unrequested missing
+    i4 piece spare
+    f8 last  # when the last block so far arrives [s]
+""")
 
-LINK = np.dtype(  # of a peer with an access link
-    [
-        ("per_byte", "f8"),  # what a byte takes on the uplink [s/B], 0 for no limit
-        ("per_byte_down", "f8"),
-        ("delay", "f8"),  # propagation, one way, half of what lies between two links included [s]
-        ("framing", "f8"),  # bytes that the link layer adds to each packet
-        ("queue", "f8"),  # of the uplink, the mean before it is cut off [s]
-        ("seen", "f8"),  # what a packet waits there in the mean [s]
-        ("inflow", "f8"),  # what uplinks send to it, headers included [B/s]
-        ("acks", "f8"),  # what ACKs for its downloads take [B/s]
-        # cache line 2
-        ("down_queue", "f8"),
-        ("spread", "f8"),  # standard deviation of the queue [s]
-        ("full", "f8"),  # chance that its buffer is full
-        ("empty", "f8"),  # chance that it is empty
-        ("room", "f8"),  # its buffer [s]
-        ("control", "f8"),  # bytes of messages since the last look
-        ("at", "f8"),  # until when it is known [s]
-        ("look_at", "f8"),  # when it is looked at next [s]; FOREVER for not before something happens
-        ("capped", "i8"),  # the upload limit is below what the windows would send
-        # cache line 3
-        ("room_bytes", "f8"),  # buffer of the uplink, in bytes or packets
-        ("room_packets", "f8"),
-        ("down_room", "f8"),  # of the downlink [s]
-        ("drops", "f8"),  # part of a packet that is too much
-        ("down_drops", "f8"),
-        ("dropped", "f8"),
-        ("dropped_down", "f8"),
-        ("step", "f8"),  # until the next look at it [s]
-        ("bare", "f8"),  # an ACK [B]
-        ("down_at", "f8"),  # until when the downlink's queue is known [s]
-        ("offered", "f8"),  # what lanes bring to the uplink [B/s]
-    ],
-    align=True,
-)
+LINK = record("""  # of a peer with an access link
+    f8 per_byte  # what a byte takes on the uplink [s/B], 0 for no limit
+    f8 per_byte_down
+    f8 delay  # propagation, one way, half of what lies between two links included [s]
+    f8 framing  # bytes that the link layer adds to each packet
+    f8 queue  # of the uplink, the mean before it is cut off [s]
+    f8 seen  # what a packet waits there in the mean [s]
+    f8 inflow  # what uplinks send to it, headers included [B/s]
+    f8 acks  # what ACKs for its downloads take [B/s]
+    # cache line 2
+    f8 down_queue
+    f8 spread  # standard deviation of the queue [s]
+    f8 full  # chance that its buffer is full
+    f8 empty  # chance that it is empty
+    f8 room  # its buffer [s]
+    f8 control  # bytes of messages since the last look
+    f8 at  # until when it is known [s]
+    f8 look_at  # when it is looked at next [s]; FOREVER for not before something happens
+    i8 capped  # the upload limit is below what the windows would send
+    # cache line 3
+    f8 room_bytes  # buffer of the uplink, in bytes or packets
+    f8 room_packets
+    f8 down_room  # of the downlink [s]
+    f8 drops  # part of a packet that is too much
+    f8 down_drops dropped dropped_down
+    f8 step  # until the next look at it [s]
+    f8 bare  # an ACK [B]
+    f8 down_at  # until when the downlink's queue is known [s]
+    f8 offered  # what lanes bring to the uplink [B/s]
+""")
 
 STALLED = 1e17  # time at which a lane that sends, but brings nothing now, has brought its block [s]
 
-PULL = np.dtype(  # of a lane of a peer with an access link
-    [
-        ("rate", "f8"),  # payload that comes [B/s]
-        ("rest", "f8"),  # of the block that is coming, at `at` [B]
-        ("at", "f8"),
-        ("hold", "f8"),  # its first byte comes then [s]
-        ("window", "f8"),  # segments that are on the way
-        ("base", "f8"),  # round trip but for the uplink's queue [s]
-        ("most", "f8"),  # segments a second that a paced flow sends
-        ("bytes", "f8"),  # a segment on the wire [B]
-        # cache line 2
-        ("wants", "f8"),  # payload that its window allows [B/s]
-        ("mss", "f8"),
-        ("sent", "f8"),  # payload that leaves the uplink [B/s]
-        ("acks", "f8"),  # what its ACKs take on the receiver's uplink [B/s]
-        ("per_ack", "f8"),  # the same for a byte of payload
-        ("offers", "f8"),  # what comes to the uplink [B/s]
-        ("primed", "f8"),  # the first ACK is back then [s]: before, nothing follows the burst that it began with
-        ("to", "i4"),  # its downloader
-        ("blocks", "i4"),  # that it was asked for
-        # cache line 3
-        ("credit", "f8"),  # segments that are not acknowledged yet
-        ("answer", "f8"),  # its sender answers a loss then [s]; FOREVER if there is none
-        ("repaired", "f8"),  # the recovery is over then [s]
-        ("hole", "f8"),  # what comes from then on waits for a lost segment [s]; FOREVER if none is missing
-        ("whole", "f8"),  # until it is there [s]
-        ("silent", "f8"),  # nothing more comes then until the timer fires [s]
-        ("noise", "f8"),  # of the last delay, in standard deviations of the queue
-        ("lost", "i4"),  # segments of the window that were dropped
-        ("timer", "i4"),  # the loss is found by the timer
-        ("hole_before", "f8"),  # the same of the loss before that
-        ("whole_before", "f8"),
-        ("lost_at", "f8"),  # the first loss that is not answered [s],
-        ("latest", "f8"),  # and the last of those on the way
-        ("fires", "f8"),  # its timer fires then [s]
-        ("left", "i8"),  # blocks that are still sent after a choke
-        ("stopped", "f8"),  # when its last block had come [s]
-        ("per_mss", "f8"),  # 1 / mss
-        ("came", "i4"),  # blocks that have come on it
-        ("riders", "i4"),  # 1 if requests may come behind some of them
-    ],
-    align=True,
-)
+PULL = record("""  # of a lane of a peer with an access link
+    f8 rate  # payload that comes [B/s]
+    f8 rest  # of the block that is coming, at `at` [B]
+    f8 at
+    f8 hold  # its first byte comes then [s]
+    f8 window  # segments that are on the way
+    f8 base  # round trip but for the uplink's queue [s]
+    f8 most  # segments a second that a paced flow sends
+    f8 bytes  # a segment on the wire [B]
+    # cache line 2
+    f8 wants  # payload that its window allows [B/s]
+    f8 mss
+    f8 sent  # payload that leaves the uplink [B/s]
+    f8 acks  # what its ACKs take on the receiver's uplink [B/s]
+    f8 per_ack  # the same for a byte of payload
+    f8 offers  # what comes to the uplink [B/s]
+    f8 primed  # the first ACK is back then [s]: before, nothing follows the burst that it began with
+    i4 to  # its downloader
+    i4 blocks  # that it was asked for
+    # cache line 3
+    f8 credit  # segments that are not acknowledged yet
+    f8 answer  # its sender answers a loss then [s]; FOREVER if there is none
+    f8 repaired  # the recovery is over then [s]
+    f8 hole  # what comes from then on waits for a lost segment [s]; FOREVER if none is missing
+    f8 whole  # until it is there [s]
+    f8 silent  # nothing more comes then until the timer fires [s]
+    f8 noise  # of the last delay, in standard deviations of the queue
+    i4 lost  # segments of the window that were dropped
+    i4 timer  # the loss is found by the timer
+    f8 hole_before  # the same of the loss before that
+    f8 whole_before
+    f8 lost_at  # the first loss that is not answered [s],
+    f8 latest  # and the last of those on the way
+    f8 fires  # its timer fires then [s]
+    i8 left  # blocks that are still sent after a choke
+    f8 stopped  # when its last block had come [s]
+    f8 per_mss  # 1 / mss
+    i4 came  # blocks that have come on it
+    i4 riders  # 1 if requests may come behind some of them
+""")
 
-LINE = np.dtype(  # of an end: its control messages
-    [
-        ("leaves", "f8"),  # the small segment that waits leaves then [s]
-        ("acked", "f8"),  # the last small segment is acknowledged then [s]
-        ("arrival", "f8"),  # of the last message [s]
-        ("known", "f8"),  # HAVEs up to then are in `leaves` and `acked` [s]
-    ],
-    align=True,
-)
+LINE = record("""  # of an end: its control messages
+    f8 leaves  # the small segment that waits leaves then [s]
+    f8 acked  # the last small segment is acknowledged then [s]
+    f8 arrival  # of the last message [s]
+    f8 known  # HAVEs up to then are in `leaves` and `acked` [s]
+""")
 
-LINK_WATCH = np.dtype(
-    [("width", "f8"), ("begin", "i8"), ("free_acks", "i8"), ("queue", "f8"), ("delay", "f8")], align=True
-)
+LINK_WATCH = record("""
+    f8 width
+    i8 begin free_acks
+    f8 queue delay
+""")
 
 # What peers with access links have beside. flow: a record of kernels/link/state.py for each end that has sent data;
 # history, recent: what its law keeps; template: flows by class and by TCP, UTP or CONTROL; protocol: of each end.

@@ -18,6 +18,8 @@ from collections import namedtuple
 
 import numpy as np
 
+from btflow.kernels.table import record
+
 FOREVER = 1e18  # [s] "never"
 NONE = np.int64(-1)
 PAST = np.int64(-2)  # in place of a queue: parcels go past it
@@ -74,389 +76,318 @@ SYN, SYN_ACK = np.int64(-2), np.int64(-1)  # numbers of the parcels that open it
 SACKED, LOST, RETRANSMITTED = np.int64(1), np.int64(2), np.int64(4)
 
 # In order of use: a swarm has thousands of flows, and what one event reads of one of them shall be in few cache lines.
-FLOW = np.dtype(
-    [
-        # -- of every parcel and of a segment that comes
-        ("generation", "i8"),  # of the connection; what an older one has under way is thrown away
-        ("data_queue1", "i8"),
-        ("ack_queue1", "i8"),
-        ("data_pipe2", "i8"),
-        ("ack_pipe2", "i8"),
-        ("data_loss", "f8"),  # chance that a segment is lost behind the last queue
-        ("ack_loss", "f8"),
-        ("reverse", "i8"),  # the flow in the other direction, whose ACKs ride on our data; NONE there is none
-        ("law", "i8"),
-        ("app", "i8"),
-        ("train", "i8"),  # segments that travel as one
-        ("running", "i8"),  # IDLE, CONNECTING, CONNECTED
-        ("ring_at", "i8"),  # its ring in segment, again, log and got begins there
-        ("ring_mask", "i8"),  # its length less one
-        ("ack_queue0", "i8"),
-        ("ack_pipe1", "i8"),
-        ("log", "i8"),  # arrivals so far
-        ("expected", "i8"),  # first segment it lacks
-        ("holes", "i8"),  # trains that came beyond it
-        ("unacked", "i8"),  # segments since the last ACK
-        ("unacked_bytes", "i8"),  # STREAM: their payload
-        ("first_stamp", "f8"),  # sending time of the first segment since the last ACK, and of the newest in order
-        ("last_stamp", "f8"),
-        ("last_owd", "f8"),  # one-way delay of the newest
-        ("ack_at", "f8"),  # when the delayed ACK goes; FOREVER none
-        ("quick", "i8"),
-        ("arrived", "i8"),  # trains that came, each once; from the start on
-        ("goodput", "f8"),  # payload that came, each byte once [B]
-        ("in_order", "i8"),  # bytes delivered in order to the other side
-        ("first_message", "i8"),  # messages written and not delivered: nodes of the swarm
-        ("ack_bytes", "i8"),  # STREAM: payload that makes an ACK due [B]; 0: ack_every does
-        ("ack_delay", "f8"),  # longest wait of a delayed ACK [s]
-        ("ack_size", "f8"),  # [B]
-        ("times_newest", "i8"),  # the RTT is that of the newest segment an ACK covers, not of the first (RFC 7323)
-        ("ack_every", "i8"),  # segments per ACK
-        ("last_message", "i8"),
-        # -- of an ACK that comes
-        ("seen", "i8"),  # arrivals known from ACKs: position in the receiver's log
-        ("una", "i8"),  # first segment not acknowledged
-        ("nxt", "i8"),  # first segment never sent
-        ("flight", "i8"),  # segments believed to be on the way ("pipe" of RFC 6675)
-        ("waiting_retransmit", "i8"),  # segments found lost, not sent again
-        ("top", "i8"),  # highest segment known to have arrived
-        ("top2", "i8"),  # and those before it, in order
-        ("top3", "i8"),
-        ("judged", "i8"),  # segments before it have been judged lost or not
-        ("delivered", "f8"),  # segments known to have arrived, in all
-        ("delivered_at", "f8"),
-        ("first_sent", "f8"),
-        ("sample_rate", "f8"),  # delivery rate of the last ACK [segments/s]; 0 none
-        ("sample_limited", "i8"),  # it was limited by the application
-        ("app_limited", "i8"),  # segments delivered before this one are application-limited
-        ("acks", "i8"),  # ACKs that came
-        ("owd", "f8"),  # last one-way delay, sender to receiver [s]
-        ("stamp", "f8"),  # when the segment left that the last ACK echoes, as far as its one-way delay goes
-        ("acked", "i8"),  # bytes acknowledged in order
-        ("phase", "i8"),
-        ("rtt", "f8"),  # last sample [s]
-        ("srtt", "f8"),  # < 0 before the first sample
-        ("rttvar", "f8"),
-        ("rto", "f8"),
-        ("min_rtt", "f8"),  # least sample so far
-        ("rto_min", "f8"),  # RTO = max(rto_min, SRTT + max(rto_slack, 4 RTTVAR))
-        ("rto_slack", "f8"),
-        ("smoothed_rtt", "i8"),  # the law sees SRTT, not the last sample
-        ("rtt_sum", "f8"),
-        ("rtt_count", "i8"),
-        ("sack", "i8"),  # 0: without SACK one hole is known at a time
-        ("lost_retransmit", "i8"),  # whether a lost retransmission is found without a timeout
-        ("detection", "i8"),  # DUPACKS, RACK
-        ("tail_probe", "i8"),  # a probe goes when nothing comes back for two round trips
-        ("again_first", "i8"),  # of the trains sent again, in this order: those not known to have arrived
-        ("again_last", "i8"),
-        ("cwnd", "f8"),
-        ("ssthresh", "f8"),
-        ("limited", "i8"),  # the window was the limit when data was last sent
-        ("validate", "i8"),  # grow only while the window is the limit (RFC 7661, tcp_is_cwnd_limited)
-        ("counts_repaired", "i8"),  # the ACK that ends a recovery grows the window by all it acknowledges
-        ("min_window", "f8"),
-        ("backoff", "f8"),
-        ("rto_max", "f8"),
-        ("rto_at", "f8"),
-        ("recover", "i8"),  # the phase ends when this is acknowledged
-        # -- of a segment that is sent
-        ("wrote", "i8"),  # bytes the application has written
-        ("cut", "i8"),  # bytes that segments were made of
-        ("mss", "f8"),  # payload of a segment [B]
-        ("nagle", "i8"),  # STREAM: a small segment waits while an earlier one is not acknowledged
-        ("small_end", "i8"),  # end of the last small segment (Nagle)
-        ("weight", "f8"),  # full segments that a train takes of the window: less than one for small messages
-        ("forced", "i8"),  # one segment may go whatever the window
-        ("max_window", "f8"),  # receiver's or sender's buffer [segments]
-        ("pacing", "f8"),  # [segments/s]; 0: sends as ACKs arrive
-        ("pace_at", "f8"),  # earliest time of the next paced segment
-        ("last_sent", "f8"),
-        ("sent", "f8"),  # segments sent
-        ("header", "f8"),  # of each packet, all layers [B]
-        ("data_queue0", "i8"),
-        ("data_pipe1", "i8"),  # the pipes behind these queues
-        ("recovery", "i8"),
-        # -- of the laws that BitTorrent has used most
-        ("variant", "i8"),  # of the law, see its module
-        ("opening", "i8"),  # LEDBAT, uTP: in slow start
-        ("base_delay", "f8"),  # least delay: base RTT of Vegas and Nice, base one-way delay of LEDBAT and LP
-        ("queueing", "f8"),  # queueing delay the law sees [s]
-        ("target", "f8"),  # queueing delay aimed at [s]
-        ("max_gain", "f8"),  # uTP: growth per round trip [segments]
-        ("gate", "f8"),  # uTP: it grows only if the window was the limit within this time [s]
-        ("maxed_at", "f8"),  # uTP: when the window was last the limit
-        ("slots", "i8"),  # LEDBAT: history slots and samples in use
-        ("slot_at", "f8"),
-        ("samples", "i8"),
-        ("history", "i8"),  # LEDBAT: minutes of base-delay history
-        ("history_step", "f8"),  # [s], a minute
-        ("filter", "i8"),  # LEDBAT: delay samples of which the least counts
-        ("initial_window", "f8"),
-        ("idle_reset", "i8"),  # restart from the initial window after an RTO without sending
-        ("hystart", "i8"),  # leave slow start by HyStart
-        ("epoch", "f8"),
-        ("w_max", "f8"),  # CUBIC
-        ("c", "f8"),  # CUBIC's C [segments/s^3]
-        ("k", "f8"),
-        ("w_est", "f8"),
-        ("prior", "f8"),
-        ("count", "f8"),  # segments acknowledged towards the next one
-        ("hs_share", "f8"),  # HyStart's constants: rise of the delay that ends slow start, as a share of the least
-        ("hs_least", "f8"),  # ... and its limits [s]
-        ("hs_most", "f8"),
-        ("hs_train", "f8"),  # length of an ACK train that does, as a share of the least delay
-        ("hs_round_end", "i8"),  # HyStart's state
-        ("hs_start", "f8"),
-        ("hs_last", "f8"),
-        ("hs_delay", "f8"),
-        ("hs_samples", "i8"),
-        ("w_start", "f8"),
-        ("beta", "f8"),  # what a loss leaves of the window
-        ("counts_segments", "i8"),  # Reno's growth counts segments, not ACKs
-        # -- what else it is (constant)
-        ("halves", "i8"),
-        ("quick_acks", "i8"),  # ACKs not delayed at the start
-        ("rto_initial", "f8"),
-        ("start", "f8"),
-        ("stop", "f8"),
-        ("last_payload", "f8"),  # SIZED: of the last segment [B]
-        ("total", "f8"),  # SIZED: segments to send; MESSAGES: segments of a message
-        ("app_rate", "f8"),  # RATE, CBR: segments per second
-        ("on", "f8"),  # ON_OFF: mean length of the periods [s]
-        ("off", "f8"),
-        ("period", "f8"),  # MESSAGES: time between two [s]
-        ("exponential", "i8"),  # ON_OFF: the lengths are exponentially distributed
-        ("told", "i8"),  # in a swarm: the first queue is the host's own, and tells the sender what it refuses
-        ("other", "i8"),  # in a swarm: the flow of the same kind in the other direction
-        ("socket", "f8"),  # STREAM: bytes that the socket takes, unsent or unacknowledged [B] ...
-        ("socket_windows", "f8"),  # ... or so many congestion windows, if that is more
-        ("socket_free", "f8"),  # STREAM: a full socket takes data again when so much of it is free
-        ("data_delay", "f8"),  # propagation, all of it between the first queue (or the sender) and what follows [s]
-        ("ack_delay_path", "f8"),
-        # -- the laws' other constants (which are used is said in the law's module)
-        ("gain", "f8"),
-        ("alpha", "f8"),  # Vegas
-        ("beta_delay", "f8"),
-        ("gamma", "f8"),
-        ("slow_start", "i8"),  # whether it starts with slow start
-        ("loss_gap", "f8"),  # uTP: least time between two answers to a loss [s]
-        ("decay_idle", "f8"),  # uTP: what a timeout without data in flight leaves of the window
-        ("threshold", "f8"),  # Nice, LP: part of the range of delays above which there is congestion
-        ("clock_difference", "f8"),  # LP: how far the receiver's clock is ahead [s]
-        ("fraction", "f8"),  # Nice: part of a round's segments that must have met it
-        # -- the sender, too
-        ("written", "i8"),  # segments the application has written
-        ("repair", "i8"),  # where to look for the first of them
-        ("prr_delivered", "f8"),
-        ("prr_out", "f8"),
-        ("prr_flight", "f8"),
-        ("budget_at", "f8"),  # RATE, ON_OFF: since when `written` counts
-        ("on_until", "f8"),
-        ("round_end", "i8"),  # a round trip is over when this is acknowledged (sender.round_over)
-        # -- the laws' other state
-        ("highest", "f8"),  # greatest delay seen
-        ("round_min", "f8"),  # least RTT of this round trip
-        ("round_samples", "i8"),
-        ("round_late", "i8"),  # samples above the threshold
-        ("smooth", "f8"),
-        ("until", "f8"),  # time before which the law does not react again
-        ("early", "i8"),  # LP: in the inference phase
-        ("slowing", "i8"),  # LEDBAT++: phase of the slowdown
-        ("slow_at", "f8"),
-        ("slow_until", "f8"),
-        ("slow_window", "f8"),
-        ("mode", "i8"),  # BBR
-        ("bandwidth", "f8"),  # [segments/s]
-        ("rounds", "i8"),
-        ("full_bandwidth", "f8"),
-        ("full_rounds", "i8"),
-        ("full", "i8"),
-        ("cycle", "i8"),
-        ("cycle_at", "f8"),
-        ("min_rtt_at", "f8"),
-        ("probe_done", "f8"),
-        ("probe_round", "i8"),  # PROBE_RTT has lasted a round
-        ("repairing", "i8"),  # 1: first round after a loss, 2: after a timeout
-        ("repair_end", "i8"),  # that round is over when this is acknowledged
-        ("lossy", "i8"),  # a loss was found since the last ACK
-        ("restarted", "i8"),  # the application had been silent
-        ("idle", "i8"),  # Vegas: nothing was in flight, the next sample starts anew
-        ("reserve", "f8"),  # LP: greatest delay but one
-        ("backed_off", "f8"),  # LP: time of the last early back-off
-        ("last_ack", "f8"),  # LEDBAT: time of the last ACK
-        # -- counted from the warm-up on, as goodput, sent and rtt_sum
-        ("resent", "f8"),
-        ("timeouts", "i8"),
-        ("losses", "i8"),  # falls of the window
-        ("finish", "f8"),  # SIZED: time the last segment was delivered; < 0 before
-        ("message", "i8"),  # MESSAGES and CBR: records written
-        # -- STREAM: the socket
-        ("socket_unsent", "i8"),  # STREAM: the socket's limits count unsent bytes only
-        ("socket_full", "i8"),  # the socket has refused more
-        ("opened", "f8"),  # when the connection was begun
-        ("tries", "i8"),  # SYNs sent
-        # -- RACK and tail loss probes
-        ("rack_sent", "f8"),  # of what is known to have arrived, the segment that left last: when, which, and how long
-        ("rack_number", "i8"),  # before that was known
-        ("rack_rtt", "f8"),
-        ("settle_at", "f8"),  # what may only be late is lost then; FOREVER nothing is
-        ("probe_at", "f8"),  # when the probe goes; FOREVER none will
-        ("probe_end", "i8"),  # `nxt` when the last probe left, until it is answered; NONE there is none
-        ("probed", "i8"),  # what it sent again; NONE something new
-        ("probe_twice", "i8"),  # that has come twice: nothing was lost
-        # -- counted from the start on, for the time series
-        ("falls", "i8"),  # as losses
-        ("expired", "i8"),  # as timeouts
-        ("dropped", "i8"),  # packets of data that queues dropped
-    ],
-    align=True,
-)
+FLOW = record("""
+    # -- of every parcel and of a segment that comes
+    i8 generation  # of the connection; what an older one has under way is thrown away
+    i8 data_queue1 ack_queue1 data_pipe2 ack_pipe2
+    f8 data_loss  # chance that a segment is lost behind the last queue
+    f8 ack_loss
+    i8 reverse  # the flow in the other direction, whose ACKs ride on our data; NONE there is none
+    i8 law app
+    i8 train  # segments that travel as one
+    i8 running  # IDLE, CONNECTING, CONNECTED
+    i8 ring_at  # its ring in segment, again, log and got begins there
+    i8 ring_mask  # its length less one
+    i8 ack_queue0 ack_pipe1
+    i8 log  # arrivals so far
+    i8 expected  # first segment it lacks
+    i8 holes  # trains that came beyond it
+    i8 unacked  # segments since the last ACK
+    i8 unacked_bytes  # STREAM: their payload
+    f8 first_stamp  # sending time of the first segment since the last ACK, and of the newest in order
+    f8 last_stamp
+    f8 last_owd  # one-way delay of the newest
+    f8 ack_at  # when the delayed ACK goes; FOREVER none
+    i8 quick
+    i8 arrived  # trains that came, each once; from the start on
+    f8 goodput  # payload that came, each byte once [B]
+    i8 in_order  # bytes delivered in order to the other side
+    i8 first_message  # messages written and not delivered: nodes of the swarm
+    i8 ack_bytes  # STREAM: payload that makes an ACK due [B]; 0: ack_every does
+    f8 ack_delay  # longest wait of a delayed ACK [s]
+    f8 ack_size  # [B]
+    i8 times_newest  # the RTT is that of the newest segment an ACK covers, not of the first (RFC 7323)
+    i8 ack_every  # segments per ACK
+    i8 last_message
+    # -- of an ACK that comes
+    i8 seen  # arrivals known from ACKs: position in the receiver's log
+    i8 una  # first segment not acknowledged
+    i8 nxt  # first segment never sent
+    i8 flight  # segments believed to be on the way ("pipe" of RFC 6675)
+    i8 waiting_retransmit  # segments found lost, not sent again
+    i8 top  # highest segment known to have arrived
+    i8 top2  # and those before it, in order
+    i8 top3
+    i8 judged  # segments before it have been judged lost or not
+    f8 delivered  # segments known to have arrived, in all
+    f8 delivered_at first_sent
+    f8 sample_rate  # delivery rate of the last ACK [segments/s]; 0 none
+    i8 sample_limited  # it was limited by the application
+    i8 app_limited  # segments delivered before this one are application-limited
+    i8 acks  # ACKs that came
+    f8 owd  # last one-way delay, sender to receiver [s]
+    f8 stamp  # when the segment left that the last ACK echoes, as far as its one-way delay goes
+    i8 acked  # bytes acknowledged in order
+    i8 phase
+    f8 rtt  # last sample [s]
+    f8 srtt  # < 0 before the first sample
+    f8 rttvar rto
+    f8 min_rtt  # least sample so far
+    f8 rto_min  # RTO = max(rto_min, SRTT + max(rto_slack, 4 RTTVAR))
+    f8 rto_slack
+    i8 smoothed_rtt  # the law sees SRTT, not the last sample
+    f8 rtt_sum
+    i8 rtt_count
+    i8 sack  # 0: without SACK one hole is known at a time
+    i8 lost_retransmit  # whether a lost retransmission is found without a timeout
+    i8 detection  # DUPACKS, RACK
+    i8 tail_probe  # a probe goes when nothing comes back for two round trips
+    i8 again_first  # of the trains sent again, in this order: those not known to have arrived
+    i8 again_last
+    f8 cwnd ssthresh
+    i8 limited  # the window was the limit when data was last sent
+    i8 validate  # grow only while the window is the limit (RFC 7661, tcp_is_cwnd_limited)
+    i8 counts_repaired  # the ACK that ends a recovery grows the window by all it acknowledges
+    f8 min_window backoff rto_max rto_at
+    i8 recover  # the phase ends when this is acknowledged
+    # -- of a segment that is sent
+    i8 wrote  # bytes the application has written
+    i8 cut  # bytes that segments were made of
+    f8 mss  # payload of a segment [B]
+    i8 nagle  # STREAM: a small segment waits while an earlier one is not acknowledged
+    i8 small_end  # end of the last small segment (Nagle)
+    f8 weight  # full segments that a train takes of the window: less than one for small messages
+    i8 forced  # one segment may go whatever the window
+    f8 max_window  # receiver's or sender's buffer [segments]
+    f8 pacing  # [segments/s]; 0: sends as ACKs arrive
+    f8 pace_at  # earliest time of the next paced segment
+    f8 last_sent
+    f8 sent  # segments sent
+    f8 header  # of each packet, all layers [B]
+    i8 data_queue0
+    i8 data_pipe1  # the pipes behind these queues
+    i8 recovery
+    # -- of the laws that BitTorrent has used most
+    i8 variant  # of the law, see its module
+    i8 opening  # LEDBAT, uTP: in slow start
+    f8 base_delay  # least delay: base RTT of Vegas and Nice, base one-way delay of LEDBAT and LP
+    f8 queueing  # queueing delay the law sees [s]
+    f8 target  # queueing delay aimed at [s]
+    f8 max_gain  # uTP: growth per round trip [segments]
+    f8 gate  # uTP: it grows only if the window was the limit within this time [s]
+    f8 maxed_at  # uTP: when the window was last the limit
+    i8 slots  # LEDBAT: history slots and samples in use
+    f8 slot_at
+    i8 samples
+    i8 history  # LEDBAT: minutes of base-delay history
+    f8 history_step  # [s], a minute
+    i8 filter  # LEDBAT: delay samples of which the least counts
+    f8 initial_window
+    i8 idle_reset  # restart from the initial window after an RTO without sending
+    i8 hystart  # leave slow start by HyStart
+    f8 epoch
+    f8 w_max  # CUBIC
+    f8 c  # CUBIC's C [segments/s^3]
+    f8 k w_est prior
+    f8 count  # segments acknowledged towards the next one
+    f8 hs_share  # HyStart's constants: rise of the delay that ends slow start, as a share of the least
+    f8 hs_least  # ... and its limits [s]
+    f8 hs_most
+    f8 hs_train  # length of an ACK train that does, as a share of the least delay
+    i8 hs_round_end  # HyStart's state
+    f8 hs_start hs_last hs_delay
+    i8 hs_samples
+    f8 w_start
+    f8 beta  # what a loss leaves of the window
+    i8 counts_segments  # Reno's growth counts segments, not ACKs
+    # -- what else it is (constant)
+    i8 halves
+    i8 quick_acks  # ACKs not delayed at the start
+    f8 rto_initial start stop
+    f8 last_payload  # SIZED: of the last segment [B]
+    f8 total  # SIZED: segments to send; MESSAGES: segments of a message
+    f8 app_rate  # RATE, CBR: segments per second
+    f8 on  # ON_OFF: mean length of the periods [s]
+    f8 off
+    f8 period  # MESSAGES: time between two [s]
+    i8 exponential  # ON_OFF: the lengths are exponentially distributed
+    i8 told  # in a swarm: the first queue is the host's own, and tells the sender what it refuses
+    i8 other  # in a swarm: the flow of the same kind in the other direction
+    f8 socket  # STREAM: bytes that the socket takes, unsent or unacknowledged [B] ...
+    f8 socket_windows  # ... or so many congestion windows, if that is more
+    f8 socket_free  # STREAM: a full socket takes data again when so much of it is free
+    f8 data_delay  # propagation, all of it between the first queue (or the sender) and what follows [s]
+    f8 ack_delay_path
+    # -- the laws' other constants (which are used is said in the law's module)
+    f8 gain
+    f8 alpha  # Vegas
+    f8 beta_delay gamma
+    i8 slow_start  # whether it starts with slow start
+    f8 loss_gap  # uTP: least time between two answers to a loss [s]
+    f8 decay_idle  # uTP: what a timeout without data in flight leaves of the window
+    f8 threshold  # Nice, LP: part of the range of delays above which there is congestion
+    f8 clock_difference  # LP: how far the receiver's clock is ahead [s]
+    f8 fraction  # Nice: part of a round's segments that must have met it
+    # -- the sender, too
+    i8 written  # segments the application has written
+    i8 repair  # where to look for the first of them
+    f8 prr_delivered prr_out prr_flight
+    f8 budget_at  # RATE, ON_OFF: since when `written` counts
+    f8 on_until
+    i8 round_end  # a round trip is over when this is acknowledged (sender.round_over)
+    # -- the laws' other state
+    f8 highest  # greatest delay seen
+    f8 round_min  # least RTT of this round trip
+    i8 round_samples
+    i8 round_late  # samples above the threshold
+    f8 smooth
+    f8 until  # time before which the law does not react again
+    i8 early  # LP: in the inference phase
+    i8 slowing  # LEDBAT++: phase of the slowdown
+    f8 slow_at slow_until slow_window
+    i8 mode  # BBR
+    f8 bandwidth  # [segments/s]
+    i8 rounds
+    f8 full_bandwidth
+    i8 full_rounds full cycle
+    f8 cycle_at min_rtt_at probe_done
+    i8 probe_round  # PROBE_RTT has lasted a round
+    i8 repairing  # 1: first round after a loss, 2: after a timeout
+    i8 repair_end  # that round is over when this is acknowledged
+    i8 lossy  # a loss was found since the last ACK
+    i8 restarted  # the application had been silent
+    i8 idle  # Vegas: nothing was in flight, the next sample starts anew
+    f8 reserve  # LP: greatest delay but one
+    f8 backed_off  # LP: time of the last early back-off
+    f8 last_ack  # LEDBAT: time of the last ACK
+    # -- counted from the warm-up on, as goodput, sent and rtt_sum
+    f8 resent
+    i8 timeouts
+    i8 losses  # falls of the window
+    f8 finish  # SIZED: time the last segment was delivered; < 0 before
+    i8 message  # MESSAGES and CBR: records written
+    # -- STREAM: the socket
+    i8 socket_unsent  # STREAM: the socket's limits count unsent bytes only
+    i8 socket_full  # the socket has refused more
+    f8 opened  # when the connection was begun
+    i8 tries  # SYNs sent
+    # -- RACK and tail loss probes
+    f8 rack_sent  # of what is known to have arrived, the segment that left last: when, which, and how long
+    i8 rack_number  # before that was known
+    f8 rack_rtt
+    f8 settle_at  # what may only be late is lost then; FOREVER nothing is
+    f8 probe_at  # when the probe goes; FOREVER none will
+    i8 probe_end  # `nxt` when the last probe left, until it is answered; NONE there is none
+    i8 probed  # what it sent again; NONE something new
+    i8 probe_twice  # that has come twice: nothing was lost
+    # -- counted from the start on, for the time series
+    i8 falls  # as losses
+    i8 expired  # as timeouts
+    i8 dropped  # packets of data that queues dropped
+""")
 
-SEGMENT = np.dtype(  # of one train of the window, by number modulo the ring
-    [
-        ("bits", "i8"),
-        ("sent", "f8"),  # last time it left
-        ("mark", "i8"),  # a retransmission: the highest new segment sent by then
-        ("delivered", "f8"),  # what had been delivered when it left, when that was known, and the sending time of
-        ("delivered_at", "f8"),  # the segment that said so (BBR's rate samples)
-        ("first_sent", "f8"),
-        ("end", "i8"),  # STREAM: where the segment ends in the stream of bytes
-        ("bytes", "i8"),  # STREAM: its payload
-    ],
-    align=True,
-)
+SEGMENT = record("""  # of one train of the window, by number modulo the ring
+    i8 bits
+    f8 sent  # last time it left
+    i8 mark  # a retransmission: the highest new segment sent by then
+    f8 delivered  # what had been delivered when it left, when that was known, and the sending time of
+    f8 delivered_at  # the segment that said so (BBR's rate samples)
+    f8 first_sent
+    i8 end  # STREAM: where the segment ends in the stream of bytes
+    i8 bytes  # STREAM: its payload
+""")
 
-PARCEL = np.dtype(  # a train or an ACK in a pipe or a queue
-    [
-        ("at", "f8"),  # pipe: time of arrival; queue: time it came
-        ("number", "i8"),  # data: first segment; ACK: position in the receiver's log
-        ("stamp", "f8"),  # data: time it was sent; ACK: the stamp it echoes
-        ("owd", "f8"),  # ACK: one-way delay of the data it echoes
-        ("bytes", "f8"),  # [B], headers included
-        ("packets", "i8"),
-        ("pipe", "i8"),  # queue: the pipe it goes on into
-        ("next", "i8"),  # the one behind it in its pipe or queue
-        ("owner", "i8"),  # the flow, times 2, and 1 for an ACK
-        ("generation", "i8"),  # of the flow's connection
-        ("ack", "i8"),  # data: the ACK of the reverse flow that rides on it, as `number`, `stamp` and `owd`; NONE none
-        ("ack_stamp", "f8"),
-        ("ack_owd", "f8"),
-    ],
-    align=True,
-)
+PARCEL = record("""  # a train or an ACK in a pipe or a queue
+    f8 at  # pipe: time of arrival; queue: time it came
+    i8 number  # data: first segment; ACK: position in the receiver's log
+    f8 stamp  # data: time it was sent; ACK: the stamp it echoes
+    f8 owd  # ACK: one-way delay of the data it echoes
+    f8 bytes  # [B], headers included
+    i8 packets
+    i8 pipe  # queue: the pipe it goes on into
+    i8 next  # the one behind it in its pipe or queue
+    i8 owner  # the flow, times 2, and 1 for an ACK
+    i8 generation  # of the flow's connection
+    i8 ack  # data: the ACK of the reverse flow that rides on it, as `number`, `stamp` and `owd`; NONE none
+    f8 ack_stamp ack_owd
+""")
 
-SERVICE = np.dtype(  # what waits in a first-in first-out queue
-    [
-        ("at", "f8"),  # start of its service
-        ("bytes", "f8"),  # [B], framing included
-        ("packets", "i8"),
-    ],
-    align=True,
-)
+SERVICE = record("""  # what waits in a first-in first-out queue
+    f8 at  # start of its service
+    f8 bytes  # [B], framing included
+    i8 packets
+""")
 
-PIPE = np.dtype(
-    [
-        ("first", "i8"),  # parcels under way: the one that arrives next, the last one, and how many
-        ("last", "i8"),
-        ("count", "i8"),
-        ("room", "i8"),  # most parcels that it takes
-        ("delay", "f8"),
-        ("source", "i8"),  # its number among the sources
-    ],
-    align=True,
-)
+PIPE = record("""
+    i8 first  # parcels under way: the one that arrives next, the last one, and how many
+    i8 last count
+    i8 room  # most parcels that it takes
+    f8 delay
+    i8 source  # its number among the sources
+""")
 
-QUEUE = np.dtype(
-    [
-        ("kind", "i8"),
-        ("rate", "f8"),  # [B/s]
-        ("limit_packets", "i8"),  # waiting, the packet in service not counted
-        ("limit_bytes", "f8"),
-        ("framing", "f8"),  # bytes the link layer adds to each packet
-        ("free_at", "f8"),  # when the packet in service has left
-        ("packets", "i8"),  # waiting
-        ("bytes", "f8"),
-        ("first", "i8"),  # DROP_TAIL, PIE: ring of service starts
-        ("last", "i8"),
-        ("offset", "i8"),
-        ("mask", "i8"),
-        ("head", "i8"),  # CODEL: list of parcels waiting
-        ("tail", "i8"),
-        # AQM constants
-        ("target", "f8"),
-        ("interval", "f8"),
-        ("mtu", "f8"),  # largest packet (or train): a backlog this small is not dropped from; PIE: twice as much [B];
-        # in a program 0 for that of its flows
-        ("quantum", "f8"),  # FQ-CoDel, CAKE [B]
-        ("fair_to_hosts", "i8"),  # CAKE: whether the quantum is divided among the flows of a host
-        ("update", "f8"),  # PIE: period of the drop probability [s]
-        ("alpha", "f8"),  # PIE: weights of the delay's distance from the target and of its change [1/s]
-        ("beta", "f8"),
-        ("burst", "f8"),  # PIE: burst allowance [s]
-        # AQM state
-        ("first_above", "f8"),
-        ("drop_next", "f8"),
-        ("drops_since", "i8"),
-        ("last_count", "i8"),
-        ("dropping", "i8"),
-        ("drop_chance", "f8"),
-        ("old_delay", "f8"),
-        ("burst_left", "f8"),
-        ("update_at", "f8"),
-        ("accumulated", "f8"),
-        ("new_first", "i8"),  # FQ-CoDel, CAKE: lists of subqueues
-        ("new_last", "i8"),
-        ("old_first", "i8"),
-        ("old_last", "i8"),
-        # counted from the warm-up on
-        ("counted_to", "f8"),
-        ("byte_seconds", "f8"),
-        ("served", "f8"),  # bytes, framing included
-        ("arrivals", "i8"),
-        ("drops", "i8"),  # of these arrivals
-        ("dropped", "i8"),  # all from the start on
-    ],
-    align=True,
-)
+QUEUE = record("""
+    i8 kind
+    f8 rate  # [B/s]
+    i8 limit_packets  # waiting, the packet in service not counted
+    f8 limit_bytes
+    f8 framing  # bytes the link layer adds to each packet
+    f8 free_at  # when the packet in service has left
+    i8 packets  # waiting
+    f8 bytes
+    i8 first  # DROP_TAIL, PIE: ring of service starts
+    i8 last offset mask
+    i8 head  # CODEL: list of parcels waiting
+    i8 tail
+    # AQM constants
+    f8 target interval
+    f8 mtu  # largest packet (or train): a backlog this small is not dropped from; PIE: twice as much [B];
+    # in a program 0 for that of its flows
+    f8 quantum  # FQ-CoDel, CAKE [B]
+    i8 fair_to_hosts  # CAKE: whether the quantum is divided among the flows of a host
+    f8 update  # PIE: period of the drop probability [s]
+    f8 alpha  # PIE: weights of the delay's distance from the target and of its change [1/s]
+    f8 beta
+    f8 burst  # PIE: burst allowance [s]
+    # AQM state
+    f8 first_above drop_next
+    i8 drops_since last_count dropping
+    f8 drop_chance old_delay burst_left update_at accumulated
+    i8 new_first  # FQ-CoDel, CAKE: lists of subqueues
+    i8 new_last old_first old_last
+    # counted from the warm-up on
+    f8 counted_to byte_seconds
+    f8 served  # bytes, framing included
+    i8 arrivals
+    i8 drops  # of these arrivals
+    i8 dropped  # all from the start on
+""")
 
-SUBQUEUE = np.dtype(  # FQ-CoDel, CAKE: one per pipe that leads into the queue
-    [
-        ("head", "i8"),
-        ("tail", "i8"),
-        ("bytes", "f8"),
-        ("deficit", "f8"),
-        ("next", "i8"),
-        ("listed", "i8"),  # 0 no list, 1 new, 2 old
-        ("first_above", "f8"),
-        ("drop_next", "f8"),
-        ("drops_since", "i8"),
-        ("last_count", "i8"),
-        ("dropping", "i8"),
-        ("bulk", "i8"),  # CAKE: whether it counts as a bulk flow of its host; number of the subqueue that counts them
-        ("host", "i8"),
-        ("bulk_flows", "i8"),  # of the host that is counted here
-        ("drop_chance", "f8"),  # BLUE's, and when it changed
-        ("blue_at", "f8"),
-    ],
-    align=True,
-)
+SUBQUEUE = record("""  # FQ-CoDel, CAKE: one per pipe that leads into the queue
+    i8 head tail
+    f8 bytes deficit
+    i8 next
+    i8 listed  # 0 no list, 1 new, 2 old
+    f8 first_above drop_next
+    i8 drops_since last_count dropping
+    i8 bulk  # CAKE: whether it counts as a bulk flow of its host; number of the subqueue that counts them
+    i8 host
+    i8 bulk_flows  # of the host that is counted here
+    f8 drop_chance  # BLUE's, and when it changed
+    f8 blue_at
+""")
 
-CLOCK = np.dtype(
-    [
-        ("now", "f8"),
-        ("events", "i8"),
-        ("free", "i8"),  # of the nodes `waiting`
-        ("free_parcel", "i8"),  # first place of `parcel` that is free again, and how many were ever used
-        ("used_parcels", "i8"),
-        ("sample", "i8"),
-        ("scheduled", "i8"),  # sources in the heap
-        ("delivered", "i8"),  # STREAM: flow whose receiver got something in order in this event, NONE none
-        ("acked", "i8"),  # STREAM: flow whose sender got an ACK in this event, NONE none
-        ("cramped", "i8"),  # STREAM: flow whose ring has become too small, NONE none
-    ],
-    align=True,
-)
+CLOCK = record("""
+    f8 now
+    i8 events
+    i8 free  # of the nodes `waiting`
+    i8 free_parcel  # first place of `parcel` that is free again, and how many were ever used
+    i8 used_parcels sample
+    i8 scheduled  # sources in the heap
+    i8 delivered  # STREAM: flow whose receiver got something in order in this event, NONE none
+    i8 acked  # STREAM: flow whose sender got an ACK in this event, NONE none
+    i8 cramped  # STREAM: flow whose ring has become too small, NONE none
+""")
 
 HEAP = np.dtype([("time", "f8"), ("source", "i8")])  # of the sources that have something to do (events.py)
 

@@ -39,6 +39,8 @@ from collections import namedtuple
 
 import numpy as np
 
+from btflow.kernels.table import record
+
 FREE, CONNECTING, OPEN = 0, 1, 2  # conn.state
 INCOMING, OUTGOING, ACCEPTED = 0, 1, 2  # conn.outgoing
 WANTING, SERVED, LINKED = np.uint8(1), np.uint8(2), np.uint8(4)  # bits of dn
@@ -94,228 +96,181 @@ CONTROL_BINS = 36  # times up to 1 ms, then half octaves: of control messages si
 GAP_BINS = 128  # send gaps are counted by the number of connections sharing the upload limit
 BURST_BINS = 64  # segments are counted by the number of 1380 B writes they carry
 
-PEER = np.dtype(
-    [  # three cache lines: the limiter's and the pipeline's, the choker's, and what is seldom touched
-        ("upload_limit", "f8"),  # upload limit [B/s]
-        ("turn", "f8"),  # limiter: time of the next turn [s]
-        ("bytes_up", "f8"),
-        ("n_ring", "i4"),  # limiter ring
-        ("at", "i4"),  # ring position served next
-        ("active", "i4"),  # connections of the ring that have something to send, at the last plan
-        ("planned", "i4"),  # turns until the next block is fully written; -1 none
-        ("klass", "i4"),  # index of its class, for statistics
-        ("top", "i4"),  # slots 0..top-1 may be in use
-        ("n_begun", "i4"),  # pieces started and not complete
-        ("unrequested", "i4"),  # blocks never requested
-        ("n_recent", "i4"),  # ends that brought a block within the snub time
-        ("n_unchoked", "i4"),
-        ("bytes_down", "f8"),
-        ("duplicates", "i8"),
-        ("cancelled", "i8"),
-        ("unchokes", "i8"),
-        ("idle_ends", "i8"),
-        ("slots_seen", "i8"),  # a seed: unchoked peers when its choker's timer runs
-        ("slots_dry", "i8"),  # those of whom no request waits then
-        ("n_order", "i4"),  # length of the choker's list
-        ("head", "i4"),  # where the choker's list starts
-        ("ticks", "i4"),  # choker ticks so far
-        ("opened", "i4"),  # seed: unchokes since the last tick
-        ("upload_slots", "i4"),  # max_uploads
-        ("place", "i4"),  # row of the path matrix
-        ("start", "f8"),  # time the client is started [s]
-        ("done", "f8"),  # time its last piece is verified [s]; < 0 before
-        ("last_announce", "f8"),
-        ("degree", "i4"),  # connections, complete or not
-        ("complete", "i4"),  # complete connections
-        ("n_spare", "i4"),  # learned addresses kept for later
-        ("unit", "i4"),  # bytes that a turn of the limiter may write [B]
-        ("left_at", "f8"),  # time the client left [s]; < 0 before
-        ("was_seed", "u1"),  # a seed from the start
-        ("registered", "u1"),  # known to the tracker
-        ("ever_incoming", "u1"),
-        ("transports", "u1"),  # which it opens and accepts (kernels/access/state.py)
-        ("unused", "u1", 4),
-        ("bytes_across", "f8"),  # of bytes_up, what has come to the other sides
-    ],
-    align=True,
-)
+PEER = record("""  # three cache lines: the limiter's and the pipeline's, the choker's, and what is seldom touched
+    f8 upload_limit  # upload limit [B/s]
+    f8 turn  # limiter: time of the next turn [s]
+    f8 bytes_up
+    i4 n_ring  # limiter ring
+    i4 at  # ring position served next
+    i4 active  # connections of the ring that have something to send, at the last plan
+    i4 planned  # turns until the next block is fully written; -1 none
+    i4 klass  # index of its class, for statistics
+    i4 top  # slots 0..top-1 may be in use
+    i4 n_begun  # pieces started and not complete
+    i4 unrequested  # blocks never requested
+    i4 n_recent  # ends that brought a block within the snub time
+    i4 n_unchoked
+    f8 bytes_down
+    i8 duplicates cancelled unchokes idle_ends
+    i8 slots_seen  # a seed: unchoked peers when its choker's timer runs
+    i8 slots_dry  # those of whom no request waits then
+    i4 n_order  # length of the choker's list
+    i4 head  # where the choker's list starts
+    i4 ticks  # choker ticks so far
+    i4 opened  # seed: unchokes since the last tick
+    i4 upload_slots  # max_uploads
+    i4 place  # row of the path matrix
+    f8 start  # time the client is started [s]
+    f8 done  # time its last piece is verified [s]; < 0 before
+    f8 last_announce
+    i4 degree  # connections, complete or not
+    i4 complete  # complete connections
+    i4 n_spare  # learned addresses kept for later
+    i4 unit  # bytes that a turn of the limiter may write [B]
+    f8 left_at  # time the client left [s]; < 0 before
+    u1 registered  # known to the tracker
+    u1 ever_incoming
+    u1 transports  # which it opens and accepts (kernels/access/state.py)
+    u1 unused:5
+    f8 bytes_across  # of bytes_up, what has come to the other sides
+""")
 
-CONN = np.dtype(
-    [
-        ("generation", "i4"),  # counts reuses of the slot, so late messages are recognised
-        ("state", "u1"),
-        ("outgoing", "u1"),  # INCOMING, OUTGOING; ACCEPTED is an incoming one that counts
-        ("cause", "u1"),  # what holds our sending back
-        ("recent", "u1"),  # listed in the peer's recent sources
-        # -- uploader's view
-        ("full", "i4"),  # turns the block at `up_head` takes
-        ("up_head", "i4"),  # sequence number of the block being sent
-        ("up_seen", "i4"),  # requests that have arrived
-        ("up_round", "i4"),  # choker tick of the last unchoke
-        ("have_limit", "i4"),  # HAVEs from this one on travel on their own
-        ("out_first", "i4"),  # control messages waiting behind a part-sent block
-        ("out_last", "i4"),
-        ("row", "i4"),  # row of `requests` with those of the other side; -1 while there are none
-        ("cause_since", "f8"),
-        ("offer", "i4"),  # super-seed: the piece last shown
-        ("up_rate", "f8"),  # ends a cache line: the downloader's view has one of its own
-        # -- downloader's view
-        ("dn_tail", "i4"),  # requests sent
-        ("dn_base", "i4"),  # requests before this one were dropped by a choke
-        ("dn_next", "i4"),  # requests before this one are answered
-        ("outstanding", "i4"),
-        ("dn_rate", "f8"),
-        ("dn_since", "f8"),
-        ("dn_last", "f8"),
-        ("last_block", "f8"),
-        ("last_send", "f8"),  # when we last wrote the end of a block or a control message
-        # -- uploader's view again
-        ("up_since", "f8"),
-        ("up_last", "f8"),
-    ],
-    align=True,
-)
+CONN = record("""
+    i4 generation  # counts reuses of the slot, so late messages are recognised
+    u1 state
+    u1 outgoing  # INCOMING, OUTGOING; ACCEPTED is an incoming one that counts
+    u1 cause  # what holds our sending back
+    u1 recent  # listed in the peer's recent sources
+    # -- uploader's view
+    i4 full  # turns the block at `up_head` takes
+    i4 up_head  # sequence number of the block being sent
+    i4 up_seen  # requests that have arrived
+    i4 up_round  # choker tick of the last unchoke
+    i4 have_limit  # HAVEs from this one on travel on their own
+    i4 out_first  # control messages waiting behind a part-sent block
+    i4 out_last
+    i4 row  # row of `requests` with those of the other side; -1 while there are none
+    f8 cause_since
+    i4 offer  # super-seed: the piece last shown
+    f8 up_rate  # ends a cache line: the downloader's view has one of its own
+    # -- downloader's view
+    i4 dn_tail  # requests sent
+    i4 dn_base  # requests before this one were dropped by a choke
+    i4 dn_next  # requests before this one are answered
+    i4 outstanding
+    f8 dn_rate dn_since dn_last last_block
+    f8 last_send  # when we last wrote the end of a block or a control message
+    # -- uploader's view again
+    f8 up_since up_last
+""")
 
-WIRE = np.dtype(
-    [  # the first cache line is all that a control message touches
-        ("last_arrival", "f8"),
-        ("last_sent", "f8"),
-        ("small_acked", "f8"),  # Nagle: when the last small segment is acknowledged
-        ("rtt", "f8"),
-        ("loss", "f8"),
-        ("until_loss", "i8"),
-        ("round_at", "f8"),
-        ("quick", "i4"),  # acknowledgements the receiver will not delay
-        ("cwnd", "f8"),
-        ("in_round", "i4"),
-        ("falling", "i4"),  # lost segments the window has not fallen for yet; it falls when `recovered`
-        ("ssthresh", "f8"),
-        ("timeout_at", "f8"),  # the window falls to one segment then
-        ("buffer", "f8"),  # segments the socket takes
-        ("held_from", "f8"),  # segments sent from then on stay in the buffer for a hole before them
-        ("held_until", "f8"),  # ... until it is filled then
-        ("recovered", "f8"),  # segments sent before this belong to a loss already answered
-        ("w_max", "f8"),
-        ("epoch", "f8"),
-        ("w_start", "f8"),  # window at the start of CUBIC's epoch
-        ("resume_at", "f8"),  # sending goes on then after a timeout
-        ("intact", "i4"),  # segments of the round before the first lost
-        ("repairing", "i4"),  # segments sent again in this round
-        ("k", "f8"),  # from the epoch's start to its plateau [s]
-        ("log_passed", "f8"),  # logarithm of the chance that a segment is not lost
-        # Nagle and delayed ACKs (nagle.py)
-        ("unit", "f8"),  # the limiter's writes [B]
-        ("held", "f8"),  # what is held back [B]
-        ("heard", "f8"),  # the last segment left then
-        ("ack_delay", "f8"),  # how long the receiver's next ACK waits
-        ("ack_due", "f8"),
-        ("longest", "f8"),  # the length of segments that the receiver expects [B]
-        ("shorter", "f8"),  # that of the last one if it was shorter [B]
-        ("prompt", "i4"),  # ACKs that do not wait, counted by segments; `quick` counts them by rounds
-        ("interactive", "u1"),  # the receiver has sent a message of its own since its last ACK
-        ("ends_block", "u1"),  # what is held back is the end of a block
-        ("ack_waits", "u1"),  # the receiver's timer runs, for a segment that left up to `ack_due` before
-        ("small_waits", "u1"),  # that segment is a small one
-        ("before", "f8"),  # flow: when the last of what was written before end.message_at arrives
-    ],
-    align=True,
-)
+WIRE = record("""  # the first cache line is all that a control message touches
+    f8 last_arrival last_sent
+    f8 small_acked  # Nagle: when the last small segment is acknowledged
+    f8 rtt loss
+    i8 until_loss
+    f8 round_at
+    i4 quick  # acknowledgements the receiver will not delay
+    f8 cwnd
+    i4 in_round
+    i4 falling  # lost segments the window has not fallen for yet; it falls when `recovered`
+    f8 ssthresh
+    f8 timeout_at  # the window falls to one segment then
+    f8 buffer  # segments the socket takes
+    f8 held_from  # segments sent from then on stay in the buffer for a hole before them
+    f8 held_until  # ... until it is filled then
+    f8 recovered  # segments sent before this belong to a loss already answered
+    f8 w_max epoch
+    f8 w_start  # window at the start of CUBIC's epoch
+    f8 resume_at  # sending goes on then after a timeout
+    i4 intact  # segments of the round before the first lost
+    i4 repairing  # segments sent again in this round
+    f8 k  # from the epoch's start to its plateau [s]
+    f8 log_passed  # logarithm of the chance that a segment is not lost
+    # Nagle and delayed ACKs (nagle.py)
+    f8 unit  # the limiter's writes [B]
+    f8 held  # what is held back [B]
+    f8 heard  # the last segment left then
+    f8 ack_delay  # how long the receiver's next ACK waits
+    f8 ack_due
+    f8 longest  # the length of segments that the receiver expects [B]
+    f8 shorter  # that of the last one if it was shorter [B]
+    i4 prompt  # ACKs that do not wait, counted by segments; `quick` counts them by rounds
+    u1 interactive  # the receiver has sent a message of its own since its last ACK
+    u1 ends_block  # what is held back is the end of a block
+    u1 ack_waits  # the receiver's timer runs, for a segment that left up to `ack_due` before
+    u1 small_waits  # that segment is a small one
+    f8 before  # flow: when the last of what was written before end.message_at arrives
+""")
 
-TALLY = np.dtype(
-    [
-        # the choker's: of what went to the other side, and came from it
-        ("got", "f8"),  # since the last round [B]
-        ("sent", "f8"),
-        ("sent_since", "f8"),  # since it was unchoked [B]
-        ("unchoked_at", "f8"),  # [s]
-        ("favoured_at", "f8"),  # its last optimistic slot [s]
-        # requests
-        ("rate", "f8"),  # what comes, a mean over five seconds or so [B/s]
-        ("this_second", "f8"),  # what came in the second that is running [B]
-        ("last_second", "f8"),
-        ("second", "i4"),  # number of that second since the client's start
-        ("queue", "i4"),  # requests that are to be outstanding
-        ("asks_since", "f8"),  # requests are outstanding without a break from then on [s]
-        ("asked_at", "f8"),  # the last request was written then [s]
-        ("written_at", "f8"),  # the last message leaves then [s]
-        ("haves_due", "f8"),  # HAVEs wait for a message to go with until then [s]; FOREVER if there are none
-        ("held_from", "i4"),  # pieces held_from..held_to-1 are for this connection alone
-        ("held_to", "i4"),
-        ("allowed", "i4"),  # pieces of our set that we may ask for while choked
-        ("allows", "i4"),  # pieces of its set that the other side may ask us for
-        # an upload limit in shares
-        ("block", "f8"),  # what the send buffer has left of a block [B]
-        ("ahead", "f8"),  # the block behind it, if it is there already [B]
-        ("paid", "f8"),  # what may be written [B]
-        ("asks", "f8"),  # request that waits; 0 for none [B]
-        ("given", "f8"),  # what it has got so far [B]
-        ("up_rate", "f8"),  # what is written, a mean over five seconds or so [B/s]
-        ("up_bytes", "f8"),  # what was written in the second that is running [B]
-        ("up_before", "f8"),  # and in the one before
-        ("up_second", "i4"),  # number of that second since the client's start
-        ("quotas", "i4"),  # handed out since it waits
-        ("slow", "u1"),  # the queue is growing still
-        ("idle", "u1"),  # there was nothing to ask for
-        ("waits", "u1"),  # for the upload limit of TCP
-        ("spare", "u1", 5),
-    ],
-    align=True,
-)
+TALLY = record("""
+    # the choker's: of what went to the other side, and came from it
+    f8 got  # since the last round [B]
+    f8 sent
+    f8 sent_since  # since it was unchoked [B]
+    f8 unchoked_at  # [s]
+    f8 favoured_at  # its last optimistic slot [s]
+    # requests
+    f8 rate  # what comes, a mean over five seconds or so [B/s]
+    f8 this_second  # what came in the second that is running [B]
+    f8 last_second
+    i4 second  # number of that second since the client's start
+    i4 queue  # requests that are to be outstanding
+    f8 asks_since  # requests are outstanding without a break from then on [s]
+    f8 asked_at  # the last request was written then [s]
+    f8 written_at  # the last message leaves then [s]
+    f8 haves_due  # HAVEs wait for a message to go with until then [s]; FOREVER if there are none
+    i4 held_from  # pieces held_from..held_to-1 are for this connection alone
+    i4 held_to
+    i4 allowed  # pieces of our set that we may ask for while choked
+    i4 allows  # pieces of its set that the other side may ask us for
+    # an upload limit in shares
+    f8 block  # what the send buffer has left of a block [B]
+    f8 ahead  # the block behind it, if it is there already [B]
+    f8 paid  # what may be written [B]
+    f8 asks  # request that waits; 0 for none [B]
+    f8 given  # what it has got so far [B]
+    f8 up_rate  # what is written, a mean over five seconds or so [B/s]
+    f8 up_bytes  # what was written in the second that is running [B]
+    f8 up_before  # and in the one before
+    i4 up_second  # number of that second since the client's start
+    i4 quotas  # handed out since it waits
+    u1 slow  # the queue is growing still
+    u1 idle  # there was nothing to ask for
+    u1 waits  # for the upload limit of TCP
+    u1 spare:5
+""")
 
 RANK = np.dtype([("rate", "f8"), ("done", "f8"), ("sent", "f8"), ("waits", "f8")])  # keys of a choker that ranks
 
-SESSION = np.dtype(
-    [
-        ("optimistic_due", "f8"),  # when others get the optimistic slots [s]
-        ("round_at", "f8"),  # when its choker last counted anew [s]
-        ("tcp_limit", "f8"),  # upload limit of its TCP connections together [B/s]; 0 for none
-        ("tcp_at", "f8"),  # their next block may be written then [s]
-        ("rate", "f8"),  # what it uploads, a mean over five seconds or so [B/s]
-        ("uploaded", "f8"),  # bytes_up a second ago [B]
-        ("left", "f8"),  # upload limit in shares: what was not given to anybody [B]; below 0 a debt
-        ("quota_at", "f8"),  # the next quota that something waits for [s]; 0 if nothing does
-    ],
-    align=True,
-)
+SESSION = record("""
+    f8 optimistic_due  # when others get the optimistic slots [s]
+    f8 round_at  # when its choker last counted anew [s]
+    f8 tcp_limit  # upload limit of its TCP connections together [B/s]; 0 for none
+    f8 tcp_at  # their next block may be written then [s]
+    f8 rate  # what it uploads, a mean over five seconds or so [B/s]
+    f8 uploaded  # bytes_up a second ago [B]
+    f8 left  # upload limit in shares: what was not given to anybody [B]; below 0 a debt
+    f8 quota_at  # the next quota that something waits for [s]; 0 if nothing does
+""")
 
-NODE = np.dtype(
-    [
-        ("time", "f8"),
-        ("lap", "i8"),  # which time round the calendar
-        ("serial", "i8"),  # order of posting
-        ("next", "i4"),
-        ("prev", "i4"),
-        ("bucket", "i4"),
-        ("target", "i4"),
-        ("arg", "i4"),
-        ("generation", "i4"),
-        ("kind", "u1"),
-        ("spare", "u1", 8),
-    ],
-    align=True,
-)
+NODE = record("""
+    f8 time
+    i8 lap  # which time round the calendar
+    i8 serial  # order of posting
+    i4 next prev bucket target arg generation
+    u1 kind spare:8
+""")
 
 BUCKET = np.dtype([("first", "i4"), ("last", "i4")])  # of the calendar: its nodes
 
-CLOCK = np.dtype(
-    [
-        ("now", "f8"),
-        ("width", "f8"),
-        ("lap", "i8"),
-        ("free", "i8"),
-        ("n_free", "i8"),
-        ("free_row", "i8"),
-        ("n_free_rows", "i8"),
-        ("lane_first", "i8"),
-        ("lane_last", "i8"),
-        ("lane_delay", "f8"),  # how long what joins the lane takes [s]; < 0 if nothing does
-        ("serial", "i8"),  # events posted so far
-        ("pending", "i8"),
-        ("unfinished", "i8"),
-        ("events", "i8"),
-    ],
-    align=True,
-)
+CLOCK = record("""
+    f8 now width
+    i8 lap free n_free free_row n_free_rows lane_first lane_last
+    f8 lane_delay  # how long what joins the lane takes [s]; < 0 if nothing does
+    i8 serial  # events posted so far
+    i8 pending unfinished events
+""")
 
 Rules = namedtuple(
     "Rules",

@@ -121,14 +121,19 @@ def test_nice_halves_when_half_a_window_is_late() -> None:
     assert min(windows) == pytest.approx(0.5 * window, rel=0.02)
 
 
-@pytest.mark.parametrize(("late", "window"), [(8, 16), (9, 8)])
-def test_a_round_of_nice_by_hand(late: int, window: float) -> None:
-    """Base 100 ms, highest 300 ms: more than 120 ms is late; more than 8 of 16 must be. Vegas leaves its 3 queued."""
-    x = Driver("nice", cwnd=16, ssthresh=8)
+@pytest.mark.parametrize(
+    ("n", "late", "window", "variant"), [(16, 8, 16, 0), (16, 9, 8, 0), (17, 8, 17, 1), (17, 9, 8, 1)]
+)
+def test_a_round_of_nice_by_hand(n: int, late: int, window: float, variant: int) -> None:
+    """Base 100 ms, highest 300 ms: more than 120 ms is late; more than 8 of 16 must be. Vegas leaves its 3 queued.
+
+    The module judges as the paper does: of 17, eight whole segments are left.
+    """
+    x = Driver("nice", cwnd=n, ssthresh=8, variant=variant)
     f = x.flow
-    f.base_delay, f.highest, f.una, f.nxt, f.round_end = 0.1, 0.3, 1, 17, 16
-    windows = [x.ack(1.0 + 0.001 * k, 0.121 if k < late else 0.119) for k in range(16)]
-    assert windows == [16.0] * 15 + [window]
+    f.base_delay, f.highest, f.una, f.nxt, f.round_end = 0.1, 0.3, 1, n + 1, n
+    windows = [x.ack(1.0 + 0.001 * k, 0.121 if k < late else 0.119) for k in range(n)]
+    assert windows == [n] * (n - 1) + [window]
 
 
 def test_nice_goes_below_one_segment_and_paces() -> None:
@@ -142,16 +147,6 @@ def test_nice_goes_below_one_segment_and_paces() -> None:
         x.round(k, 0.1)
     assert x.flow.cwnd > 1.0
     assert x.flow.pacing == 0.0
-
-
-@pytest.mark.parametrize(("late", "window"), [(8, 17), (9, 8)])
-def test_the_module_judges_as_the_paper_does(late: int, window: float) -> None:
-    """As the round by hand, but of 17: eight whole segments are left of them."""
-    x = Driver("nice", cwnd=17, ssthresh=8, variant=1)
-    f = x.flow
-    f.base_delay, f.highest, f.una, f.nxt, f.round_end = 0.1, 0.3, 1, 18, 17
-    windows = [x.ack(1.0 + 0.001 * k, 0.121 if k < late else 0.119) for k in range(17)]
-    assert windows == [17.0] * 16 + [window]
 
 
 def test_the_module_never_falls_below_two_segments_nor_paces() -> None:

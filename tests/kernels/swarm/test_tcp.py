@@ -60,11 +60,14 @@ def test_a_quick_receiver_doubles_the_window_until_its_quick_acks_are_used_up() 
     assert (int(w.cwnd), w.in_round, w.quick) == (9, 3, 0)
 
 
-def test_a_window_that_is_not_filled_but_for_a_burst_does_not_grow() -> None:
+@pytest.mark.parametrize(("begin", "end"), [(None, 5), (20.0, 20)])
+def test_a_window_that_is_not_filled_but_for_a_burst_does_not_grow(begin: float | None, end: float) -> None:
     s, w = wire(rtt=0.1)
+    if begin is not None:
+        w.cwnd, w.ssthresh = begin, 10.0
     for k in range(100):
         plain.tcp.block_arrival(s, w, 3.0 * (k + 1), 0.25, 12, True)  # a unit at a time, each acknowledged before
-    assert w.cwnd == 5  # one in flight and three more count as full (tcp_is_cwnd_limited)
+    assert w.cwnd == end  # one in flight and three more count as full (tcp_is_cwnd_limited)
 
 
 # Idle restart (RFC 2861; Linux tcp_cwnd_restart).
@@ -79,27 +82,14 @@ def test_the_window_is_halved_for_every_timeout_of_idleness(idle: float, window:
     assert w.ssthresh == (10.0 if idle < 0.3 else 18.0)  # at least three quarters of the window
 
 
-def test_idleness_leaves_a_connection_without_loss_in_slow_start() -> None:
-    s, w = wire(rtt=0.1)
+@pytest.mark.parametrize("reset", [True, False])
+def test_idleness_leaves_slow_start_without_loss_and_the_window_if_the_reset_is_off(reset: bool) -> None:
+    s, w = wire(rtt=0.1, idle_reset=reset)
     w.cwnd, w.last_sent = 24, 50.0
     before = float(w.ssthresh)
     plain.tcp_window.idle_restart(s, w, 60.0)
     assert w.ssthresh == before  # ssthresh becomes max(ssthresh, 3/4 cwnd), and it was unlimited
-
-
-def test_the_window_is_kept_over_idleness_if_the_reset_is_off() -> None:
-    s, w = wire(rtt=0.1, idle_reset=False)
-    w.cwnd, w.last_sent = 24, 50.0
-    plain.tcp_window.idle_restart(s, w, 60.0)
-    assert w.cwnd == 24
-
-
-def test_a_window_that_is_not_used_stays_while_acknowledgements_come() -> None:
-    s, w = wire(rtt=0.1)
-    w.cwnd, w.ssthresh = 20.0, 10.0
-    for k in range(100):
-        plain.tcp.block_arrival(s, w, 3.0 * (k + 1), 0.25, 12, True)
-    assert w.cwnd == 20
+    assert w.cwnd == (3 if reset else 24)
 
 
 # CUBIC (Linux 2.6.32 tcp_cubic.c; RFC 9438).
