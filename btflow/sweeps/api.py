@@ -16,7 +16,6 @@ from btflow.options import MAX_REPLICAS, MAX_SEED, Fidelity, fidelity_of, whole_
 from btflow.swarm.scenario import Scenario
 from btflow.sweeps.declare import check_client, declaration, declare, flag, names_varied, store_path
 from btflow.sweeps.running import Running, terminable
-from btflow.units.formatting import counted
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -47,25 +46,18 @@ def execute(declared: Plan, path: Path, how: Running, *, resume: bool = False, d
         OSError: The store cannot be written; what it has is kept.
     """
     from btflow.sweeps import store as stores
-    from btflow.sweeps.database import FILE, writable
 
-    if resume and path.exists() and not writable(path):
-        return stores.read_only_counts(path, declared, retry_failed=how.retry_failed)
     with contextlib.ExitStack() as used:
         pool = how.cluster(declared)
         if pool is not None:
             used.callback(pool.close)
         store = used.enter_context(stores.opened(path, declared, resume=resume, durable=durable))
         if resume and store.new:
-            _say(f"nothing is in {path} yet: the sweep begins anew")
-        if store.lost:
-            lost = counted(store.lost, declared.job.noun.removesuffix("s"))
-            _say(f"{path / FILE} was damaged: {lost} run again")
+            print(f"btflow: nothing is in {path} yet: the sweep begins anew", file=sys.stderr)
         if how.retry_failed:
             store.forget_failures()
         run_missing(declared, store, how, pool)
-        if (bad := store.write_arrays()) is not None:
-            _say(f"{bad} was missing or damaged: the arrays were written again")
+        store.write_arrays()
         return store.counts()
 
 
@@ -83,10 +75,6 @@ def run_missing(plan: Plan, store: Store, how: Running, pool: Pool | None = None
             used.callback(pool.close)
         with progress(how.show, store.layout.own, done + failed, failed, plan.job.noun) as shown:
             drive(plan, store, pool, shown, left)
-
-
-def _say(line: str) -> None:
-    print(f"btflow: {line}", file=sys.stderr)
 
 
 def open_sweep(path: str | os.PathLike[str]) -> xr.Dataset:
@@ -174,6 +162,7 @@ def _kept(
     from btflow.swarm.program import compile_scenario
     from btflow.swarm.replica import Replica
     from btflow.swarm.results import to_dataset
+    from btflow.sweeps.database import FILE
     from btflow.sweeps.plan import difference, versions
 
     about = store.layout.attributes
@@ -197,7 +186,10 @@ def _kept(
     checked = fidelity != about["fidelity"]  # of whose points the first replica alone is run
     contents = {0 if checked else unit % about["replicas"]: content for unit, own, content in runs if own == seed}
     found = sorted(number for number in contents if replicas is None or number < replicas)
-    rows = [Replica.unpacked(contents[number]) for number in found]
+    try:
+        rows = [Replica.unpacked(contents[number]) for number in found]
+    except Exception:  # NumPy and zipfile raise anything for what they did not write
+        raise store.damaged(f"a swarm of {FILE} is not what was written") from None
     result = to_dataset(scenario, compile_scenario(scenario, fidelity), rows, seed)
     return result.assign_coords(replica=result["replica"].copy(data=found))
 

@@ -13,7 +13,7 @@ import os
 import re
 import shutil
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from itertools import product
@@ -53,7 +53,9 @@ CHUNK_RUNS, CHUNK_BYTES = 16384, 16 * 2**20
 """About the most runs whose numbers are in one chunk of each array, and the most memory that these take [B]."""
 
 SUMS = "SHA256SUMS"
-"""File with the SHA-256 of each file of the arrays, as ``sha256sum`` has it; the group's metadata come last."""
+"""File with the SHA-256 of each file of the arrays, as ``sha256sum`` has it, the group's metadata last.
+
+It is there once the arrays are complete, and as long as they are those of the rows."""
 
 LARGEST = 2**31
 """Most bytes of a file of the arrays, or of a chunk in memory; one that is larger is not read."""
@@ -134,20 +136,23 @@ class Layout:
         mine = (n for n in range(len(starts)) if n * step % len(starts) * parts // len(starts) == part - 1)
         return [units[n * length : (n + 1) * length] for n in mine]
 
-    def as_content(self) -> tuple[str, bytes]:
-        """Return it as a text and, of the coordinates' values, bytes; ``from_content`` takes both."""
+    def as_content(self) -> bytes:
+        """Return it as an .npz file, which has a checksum of each of its parts; ``from_content`` takes it."""
         about = {c.name: (c.dimension, c.units, c.meaning, str(c.values.dtype)) for c in self.coordinates}
         parts = {"row": self.row, "attributes": self.attributes, "blocks": self.blocks, "coordinates": about}
-        values = io.BytesIO()
-        texts = {c.name: c.values.astype(str) if c.values.dtype == object else c.values for c in self.coordinates}
-        np.savez(values, allow_pickle=False, **{f"_{name}": array for name, array in texts.items()})
-        return json.dumps(parts | {"arrays": [asdict(array) for array in self.arrays]}), values.getvalue()
+        text = json.dumps(parts | {"arrays": [asdict(array) for array in self.arrays]})
+        values = {
+            f"_{c.name}": c.values.astype(str) if c.values.dtype == object else c.values for c in self.coordinates
+        }
+        content = io.BytesIO()
+        np.savez(content, allow_pickle=False, layout=np.frombuffer(text.encode(), np.uint8), **values)
+        return content.getvalue()
 
     @classmethod
-    def from_content(cls, text: str, content: bytes) -> Layout:
+    def from_content(cls, content: bytes) -> Layout:
         """Return the layout that was kept; an exception, of whatever kind, if it is damaged."""
-        parts = json.loads(text)
         with np.load(io.BytesIO(content), allow_pickle=False) as values:
+            parts = json.loads(values["layout"].tobytes())
             coordinates = [
                 Coordinate(name, dim, values[f"_{name}"].astype(dtype), units, meaning)
                 for name, (dim, units, meaning, dtype) in parts["coordinates"].items()
@@ -374,6 +379,7 @@ def write_zarr(layout: Layout, dataset: xr.Dataset, folder: Path) -> None:
             if number == 0 and "seed" in arrays:
                 made["seed"][region[:-1]] = dataset["seed"].variable[region[:-1]].values
     _consolidate(folder)
+    _write_sums(folder)
 
 
 def regions(shape: tuple[int, ...], lengths: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
@@ -396,55 +402,52 @@ def _consolidate(folder: Path) -> None:
     root.write_text(json.dumps(whole, indent=2), encoding="utf-8")
 
 
-def file_digests(folder: Path) -> dict[str, bytes]:
-    """Write the SHA-256 of each file of a zarr group beside them, and return all by the name from there, that too."""
-    files = [file for file in sorted(folder.rglob("*")) if file.is_file()]
-    files.sort(key=lambda file: file.parent == folder)
-    found = {file.relative_to(folder).as_posix(): digest(file) or b"" for file in files}
-    (folder / SUMS).write_text("".join(f"{sha256.hex()}  {name}\n" for name, sha256 in found.items()), "utf-8")
-    return found | {SUMS: digest(folder / SUMS) or b""}
+def _write_sums(folder: Path) -> None:
+    """Write the SHA-256 of each file of a zarr group beside them."""
+    files = sorted(
+        (file for file in folder.rglob("*") if file.is_file()), key=lambda file: (file.parent == folder, file)
+    )
+    lines = [f"{digest(file)}  {file.relative_to(folder).as_posix()}\n" for file in files]
+    (folder / SUMS).write_text("".join(lines), "utf-8")
 
 
-def sums(path: Path) -> dict[str, bytes]:
-    """Return the digests of the files of a store's arrays that are written beside them, none if they are damaged."""
-    file = path / SUMS
-    if digest(file) is None:
-        return {}
-    lines = file.read_text("utf-8", "replace").splitlines()
-    found = {line[66:]: bytes.fromhex(line[:64]) for line in lines if re.fullmatch("[0-9a-f]{64}  .+", line)}
-    return found if len(found) == len(lines) and [*found][-1:] == ["zarr.json"] else {}
+def bad_file(path: Path) -> Path | None:
+    """Return the first file of a store's arrays that is missing or was changed, the list of their digests included."""
+    if digest(path / SUMS) is None:
+        return path / SUMS
+    lines = (path / SUMS).read_text("utf-8", "replace").splitlines()
+    found = {line[66:]: line[:64] for line in lines if re.fullmatch("[0-9a-f]{64}  .+", line)}
+    if len(found) < len(lines) or [*found][-1:] != ["zarr.json"]:
+        return path / SUMS
+    return next((path / name for name, sha256 in found.items() if digest(path / name) != sha256), None)
 
 
-def bad_file(path: Path, digests: Mapping[str, bytes]) -> Path | None:
-    """Return the first file of a store's arrays that is missing or was changed."""
-    return next((path / name for name, sha256 in digests.items() if digest(path / name) != sha256), None)
-
-
-def digest(file: Path) -> bytes | None:
+def digest(file: Path) -> str | None:
     """Return the SHA-256 of a file, None if it cannot be read, or is none, or has no end."""
     try:
         if not file.is_file() or file.stat().st_size > LARGEST:
             return None
         with file.open("rb") as content:
-            return hashlib.file_digest(content, "sha256").digest()
+            return hashlib.file_digest(content, "sha256").hexdigest()
     except OSError:
         return None
 
 
 def replace(made: Path, path: Path, durable: bool) -> None:
-    """Put the arrays that were written to a folder in the place of those of a store, the group's own metadata last.
+    """Put the arrays that were written to a folder in the place of those of a store.
 
-    So there is a group that can be opened, or none, whenever the process goes away.
+    The group's own metadata come last but one: there is a group that can be opened, or none, whenever the process goes
+    away. The digests come last: with them the arrays are complete.
     """
     if durable:
         with ThreadPoolExecutor(WRITERS) as pool:  # they wait for the disk
             deque(pool.map(sync, made.rglob("*")), maxlen=0)
-    root = "zarr.json"
-    _remove(path / root)
-    for new in (file for file in made.iterdir() if file.name != root):
-        _remove(path / new.name)
-        new.rename(path / new.name)
-    (made / root).rename(path / root)
+    marks = ["zarr.json", SUMS]
+    for name in reversed(marks):
+        _remove(path / name)
+    for name in [*({file.name for file in made.iterdir()} - {*marks}), *marks]:
+        _remove(path / name)
+        (made / name).rename(path / name)
     made.rmdir()
     if durable:
         sync(path)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from btflow.errors import InputError
 from btflow.sweeps import running, store
-from btflow.sweeps.database import Database, connected, lost_runs, of_store, open_arrays
+from btflow.sweeps.database import Database, connected, of_store, open_arrays
 from btflow.sweeps.declare import flag
 from btflow.sweeps.results import CORRELATED, OWN_SEEDS
 
@@ -69,7 +69,7 @@ def merge(out: str | os.PathLike[str], parts: Sequence[str | os.PathLike[str]], 
 
 
 def _opened(part: object, out: Path, held: ExitStack) -> Database:
-    """Return what is in the store of a part, all of which is known to be what was written."""
+    """Return what is in the store of a part, in which SQLite finds no damage."""
     if not isinstance(part, str | os.PathLike):
         raise InputError("parts", part, "is not a path", PARTS)
     path = Path(part)
@@ -79,8 +79,7 @@ def _opened(part: object, out: Path, held: ExitStack) -> Database:
         raise InputError("out", str(out), f"is inside {path}, one of the parts", "a path outside of them")
     with of_store(path, "parts"):
         found = Database(held.enter_context(closing(connected(path))), path, "parts")
-        if found.bad_rows():
-            raise lost_runs(path, "parts", "a row of its database is not what was written")
+        found.check()
     return found
 
 

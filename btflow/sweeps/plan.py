@@ -86,8 +86,8 @@ def _content(document: Document[Any], name: str, value: object) -> object:
     return inline(content) if isinstance(content, dict) else value
 
 
-FORMAT = 4
-"""Of the store; the former two had arrays without a database, all three these without ``dataset.SUMS``."""
+FORMAT = 5
+"""Of the store: the first two had no database, the next two a checksum in each row."""
 
 _SHOWN = {
     "model": "model",
