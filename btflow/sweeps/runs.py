@@ -48,9 +48,6 @@ class Kind(Protocol):
     def common(self, scenario: Any, program: Any, figures: Any) -> Any:
         """Return what all runs of a program have in common; an InputError if they have not the figures."""
 
-    def start(self, program: Any, seed: int, replica: int) -> Any:
-        """Return the state of a run before its first event."""
-
     def run(self, program: Any, seed: int, replica: int, watch: Callable[[], None]) -> Any:
         """Return the state of a run at its end.
 
