@@ -284,18 +284,12 @@ def sweep(
     check_client(client)
     how = Running(jobs, backend, client, flag("progress", progress), flag("retry_failed", retry_failed))
     how.check(resume=flag("resume", resume))
+    yes = flag("yes", yes)
     said = declaration(names_varied(vary), {}, "vary", sample=sample, seed=seed, replicas=replicas, common=common)
     path = store_path(out, resume)
     with terminable():
         declared = declare(
-            scenario.document,
-            scenario.given,
-            said,
-            keep=keep,
-            yes=flag("yes", yes),
-            fidelity=fidelity,
-            check=check,
-            part=part,
+            scenario.document, scenario.given, said, keep=keep, yes=yes, fidelity=fidelity, check=check, part=part
         )
         if path is None and declared.part:
             raise InputError("part", declared.part, "is given without out: a part is kept to be merged", "out=PATH too")

@@ -387,17 +387,9 @@ def declare(
     check: int | None = None,
     part: str | tuple[int, int] | None = None,
 ) -> Plan:
-    """Return a sweep, checked.
+    """Return a sweep, checked: as it was ``said``, on top of what the model's file declares and of what is ``given``.
 
-    Args:
-        document: The model; what its file declares holds where nothing else is said.
-        given: What is set already.
-        said: The sweep.
-        keep: What is kept of each swarm besides its figures.
-        yes: Whether more than a million swarms are meant.
-        fidelity: How each swarm is run.
-        check: Points whose first replica is run in full besides; None for none.
-        part: Which of so many parts of its runs is to be run; None for all.
+    ``keep`` and what follows are those of ``btflow.sweep``.
 
     Raises:
         InputError: Something is wrong with it.
@@ -423,16 +415,7 @@ def declare(
     from btflow.sweeps.plan import plan  # imports the engine
 
     return plan(
-        document,
-        said.set,
-        points,
-        seed=seed,
-        replicas=replicas,
-        common=common,
-        keep=keep,
-        fidelity=fidelity,
-        check=number,
-        part=share,
+        document, said.set, points, seed, replicas, common, keep=keep, fidelity=fidelity, check=number, part=share
     )
 
 

@@ -18,7 +18,7 @@ from btflow.link.results import QUANTILES, Measured, measured, sample_times
 from btflow.link.scenario import LinkScenario
 from btflow.link.state import LinkProgram, state_bytes
 from btflow.options import MAX_SEED, Fidelity
-from btflow.sweeps.results import Statistic, Table
+from btflow.sweeps.results import Statistic, Table, prefixed
 
 Floats = NDArray[np.float64]
 
@@ -84,10 +84,6 @@ def queue_names(scenario: LinkScenario) -> tuple[str, ...]:
     return tuple(f"{link.name}.{way}" for link in scenario.access for way in ("uplink", "downlink"))
 
 
-def _prefixed(prefix: str, statistics: tuple[Statistic, ...], of: str = "") -> tuple[Statistic, ...]:
-    return tuple(s._replace(name=f"{prefix}_{s.name}", meaning=f"{of}{s.meaning}") for s in statistics)
-
-
 class Experiment(NamedTuple):
     """What the runs of a program have in common."""
 
@@ -115,12 +111,12 @@ class LinkStatistics:
     def tables(self) -> tuple[Table, ...]:
         """The figures in tables: of the whole, of each group of flows, of each queue if there are access links."""
         speech, records = (SPEECH, RECORDS) if self.fidelity == "full" else ((), ())
-        whole = (*DATA, *speech, *_prefixed("bottleneck", QUEUE, "bottleneck: "))
-        groups = _prefixed("group", (*GROUP, *records))
+        whole = (*DATA, *speech, *prefixed("bottleneck", QUEUE, "bottleneck: "))
+        groups = prefixed("group", (*GROUP, *records))
         found = (Table(whole), Table(groups, "flow_group", self.groups, "group of flows"))
         if not self.queues:
             return found
-        return (*found, Table(_prefixed("queue", QUEUE), "queue", self.queues, "access link and direction"))
+        return (*found, Table(prefixed("queue", QUEUE), "queue", self.queues, "access link and direction"))
 
     @property
     def width(self) -> int:

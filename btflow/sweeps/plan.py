@@ -21,8 +21,8 @@ from btflow.errors import InputError
 from btflow.options import MAX_SEED, Fidelity
 from btflow.sweeps import precheck
 from btflow.sweeps.design import Coordinate, Design
-from btflow.sweeps.results import CHECK, FULL, PEER_ARRAYS, TIMES, Figures, Shape
-from btflow.sweeps.runs import Job, Kind, Point, Task, kind_of
+from btflow.sweeps.results import CHECK, FULL, PEER_ARRAYS, TIMES, Shape
+from btflow.sweeps.runs import Figures, Job, Kind, Point, Task, kind_of
 
 Contents = Mapping[tuple[str, str], str]
 """Content of files as TOML on one line, by the name that is varied and the path."""
@@ -333,28 +333,16 @@ def plan(
     document: Document[Any],
     fixed: Mapping[str, object],
     design: Design,
-    *,
     seed: int,
     replicas: int,
     common: bool = False,
+    *,
     keep: str | Sequence[str] | None = (),
     fidelity: Fidelity = "full",
     check: int = 0,
     part: str = "",
 ) -> Plan:
-    """Return a sweep of a model over a design.
-
-    Args:
-        document: The model.
-        fixed: What is set in it for all points.
-        design: The points.
-        seed: Seed of the sweep.
-        replicas: Swarms of each point.
-        common: Whether all points have the sweep's seed.
-        keep: What is kept of each swarm besides its figures.
-        fidelity: How each is run.
-        check: Points whose first replica is run in full besides.
-        part: The part that is to be run; empty for all.
+    """Return a sweep of a model over a design, with ``fixed`` set at all points; the rest is as ``Plan`` has it.
 
     Raises:
         InputError: No point makes a scenario, a value is wrong, what is to be kept is unknown, or there are fewer

@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from btflow.errors import InputError
 from btflow.sweeps.results import FAILED
@@ -108,12 +107,11 @@ class Store(database.Database):
         """
         of = "SELECT unit FROM runs WHERE unit >= ? AND unit < ? ORDER BY unit"
         for span in (span for block in reversed(range(len(self.layout.blocks))) for span in self.layout.spans(block)):
-            ends = span.start, span.stop
-            there = np.fromiter((unit for (unit,) in self.connection.execute(of, ends)), np.int64)
-            edges = [span.start - 1, *_edges(there), span.stop]
-            for before, after in zip(edges[::2], edges[1::2], strict=True):
-                if after - before > 1:
-                    yield range(before + 1, after)
+            found = self.connection.execute(of, (span.start, span.stop))
+            there = np.fromiter((unit for (unit,) in found), np.int64)
+            edges = np.concatenate([[span.start - 1], there, [span.stop]])
+            for before in np.flatnonzero(np.diff(edges) > 1):
+                yield range(int(edges[before]) + 1, int(edges[before + 1]))
 
     def add(self, part: Part) -> None:
         """Keep a part for good.
@@ -174,16 +172,6 @@ class Store(database.Database):
         self._window.cache_clear()
         with database.of_store(self.path), database.transaction(self.connection):
             yield
-
-
-def _edges(there: NDArray[np.int64]) -> list[int]:
-    """Return first and last of each stretch of consecutive numbers, one after the other."""
-    if not len(there):
-        return []
-    cuts = np.flatnonzero(np.diff(there) > 1)
-    return [
-        int(edge) for pair in zip([0, *cuts + 1], [*cuts, len(there) - 1], strict=True) for edge in there[list(pair)]
-    ]
 
 
 @contextmanager

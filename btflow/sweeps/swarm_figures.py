@@ -27,7 +27,7 @@ from btflow.swarm.replica import (
     utilisation,
 )
 from btflow.swarm.scenario import Scenario
-from btflow.sweeps.results import Statistic, Table
+from btflow.sweeps.results import Statistic, Table, prefixed
 
 Floats = NDArray[np.float64]
 
@@ -147,25 +147,12 @@ class Statistics:
         return ONLY_FULL
 
     @property
-    def by_group(self) -> tuple[Statistic, ...]:
-        """Figures of a group of peers."""
-        known = (*COMPLETION, *UPLOADS, *LIMITED, *(UPLINKS if self.linked else ()))
-        return tuple(s for s in known if self.fidelity == "full" or s.name not in ONLY_FULL)
-
-    @property
-    def whole(self) -> tuple[Statistic, ...]:
-        """Figures of the swarm."""
-        return (*self.by_group, *SWARM)
-
-    @property
-    def by_class(self) -> tuple[Statistic, ...]:
-        """Figures of each class."""
-        return tuple(s._replace(name=f"class_{s.name}") for s in self.by_group)
-
-    @property
     def tables(self) -> tuple[Table, ...]:
         """The figures in tables: of the whole swarm, and of each class."""
-        return Table(self.whole), Table(self.by_class, "peer_class", self.classes, "class of the peers")
+        known = (*COMPLETION, *UPLOADS, *LIMITED, *(UPLINKS if self.linked else ()))
+        group = tuple(s for s in known if self.fidelity == "full" or s.name not in ONLY_FULL)
+        of_class = Table(prefixed("class", group), "peer_class", self.classes, "class of the peers")
+        return Table((*group, *SWARM)), of_class
 
     @property
     def width(self) -> int:
