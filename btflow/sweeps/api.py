@@ -14,7 +14,7 @@ from btflow.errors import InputError
 from btflow.link.scenario import LinkScenario
 from btflow.options import MAX_REPLICAS, MAX_SEED, Fidelity, fidelity_of, whole_number
 from btflow.swarm.scenario import Scenario
-from btflow.sweeps.declare import check_client, declaration, declare, flag, names_varied, store_path
+from btflow.sweeps.declare import check_client, declaration, declare, flag, store_path
 from btflow.sweeps.running import Running, terminable
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def run_missing(plan: Plan, store: Store, how: Running, pool: Pool | None = None
         return
     with contextlib.ExitStack() as used:
         if pool is None:
-            pool = how.local(plan, left)
+            pool = how.cluster(plan) or how.local(plan, left)
             used.callback(pool.close)
         with progress(how.show, store.layout.own, done + failed, failed, plan.job.noun) as shown:
             drive(plan, store, pool, shown, left)
@@ -137,7 +137,7 @@ def open_swarms(
     if not is_store(store):
         raise InputError("path", str(store), f"is not the store of a sweep, or one without {FILE}", _KEPT)
     with of_store(store, "path"), contextlib.closing(connected(store)) as connection:
-        return _kept(Database(connection, store, "path"), store, scenario, seed, replicas, fidelity)
+        return _kept(Database(connection, store, "path"), scenario, seed, replicas, fidelity)
 
 
 _KEPT = 'the store that a sweep with keep="swarms" wrote'
@@ -156,7 +156,7 @@ def _existing(path: object) -> Path:
 
 
 def _kept(
-    store: Database, path: Path, scenario: Scenario, seed: int | None, replicas: int | None, fidelity: Fidelity | None
+    store: Database, scenario: Scenario, seed: int | None, replicas: int | None, fidelity: Fidelity | None
 ) -> xr.Dataset:
     """Return the swarms of a scenario and a seed that are kept in a store."""
     from btflow.swarm.program import compile_scenario
@@ -165,7 +165,7 @@ def _kept(
     from btflow.sweeps.database import FILE
     from btflow.sweeps.plan import difference, versions
 
-    about = store.layout.attributes
+    about, path = store.layout.attributes, store.path
     if not store.keeps_swarms:
         raise InputError("path", str(path), "has kept no swarms", _KEPT)
     if text := difference(versions(), json.loads(about["versions"])):
@@ -285,7 +285,7 @@ def sweep(
     how = Running(jobs, backend, client, flag("progress", progress), flag("retry_failed", retry_failed))
     how.check(resume=flag("resume", resume))
     yes = flag("yes", yes)
-    said = declaration(names_varied(vary), {}, "vary", sample=sample, seed=seed, replicas=replicas, common=common)
+    said = declaration(vary, {}, "vary", sample=sample, seed=seed, replicas=replicas, common=common)
     path = store_path(out, resume)
     with terminable():
         declared = declare(
@@ -306,9 +306,6 @@ def _executed(declared: Plan, path: Path | None, how: Running, resume: bool) -> 
     if path is not None:
         execute(declared, path, how, resume=resume)
         return stores.open_store(path, "out") if declared.part else open_arrays(path)
-    with stores.in_memory(declared) as store, contextlib.ExitStack() as used:
-        pool = how.cluster(declared)
-        if pool is not None:
-            used.callback(pool.close)
-        run_missing(declared, store, how, pool)
+    with stores.in_memory(declared) as store:
+        run_missing(declared, store, how)
         return store.dataset().load()

@@ -33,7 +33,7 @@ import btflow.accessor  # noqa: F401  # for ds.btflow
 from btflow.swarm.replica import PER_PEER
 from btflow.sweeps.design import Coordinate
 from btflow.sweeps.plan import Plan, golden_step
-from btflow.sweeps.results import CHECK, FULL, Rows, Table
+from btflow.sweeps.results import CHECK, FULL, Rows
 
 TEXT = np.dtypes.StringDType()
 """As zarr has texts."""
@@ -176,11 +176,16 @@ def layout_of(plan: Plan) -> Layout:
 def _arrays(plan: Plan, block: int) -> Iterator[Array]:
     """Give the arrays of a block's runs."""
     prefix, full = plan.blocks[block].prefix, ", in full, of replica 0" if block else ""
+
+    def array(name: str, units: str, meaning: str, dtype: str, *place: int, extra: dict[str, int]) -> Array:
+        return Array(prefix + name, block, units, meaning + full, dtype, place, extra)
+
     shape, start = plan.job.shape, 0
     for table in plan.job.tables:
-        for name, units, meaning, place in _of_table(table, start):
-            extra = {table.dimension: len(table.parts)} if table.dimension else {}
-            yield Array(prefix + name, block, units, meaning + full, place=place, extra=extra)
+        extra = {table.dimension: len(table.parts)} if table.dimension else {}
+        for number, (name, units, meaning) in enumerate(table.statistics, start):
+            place = number, start + table.width, len(table.statistics)
+            yield array(name, units, meaning, "f8", *place, extra=extra)
         start += table.width
     if shape.peers:
         peers = {f"peer_{name}": (units, meaning) for name, (_, units, meaning) in PER_PEER.items()}
@@ -188,24 +193,14 @@ def _arrays(plan: Plan, block: int) -> Iterator[Array]:
         for number, (name, (units, meaning)) in enumerate(peers.items()):
             if plan.job.fidelity == "full" or name != "peer_unchokes":  # which flow does not know
                 at = shape.peer(number)
-                place, extra = (at.start, at.stop, 1), {"peer": shape.peers}
-                yield Array(prefix + name, block, units, meaning + full, place=place, extra=extra)
+                yield array(name, units, meaning, "f8", at.start, at.stop, 1, extra={"peer": shape.peers})
     if shape.times:
         start, end = shape.held.start, shape.held.stop
         text = "mean number of pieces held by a leecher at time_step times the step's number"
-        extra = {"step": shape.times}
-        yield Array(f"{prefix}pieces_held", block, "pieces", text + full, place=(start, end, 1), extra=extra)
-        text = "time between two steps of pieces_held"
-        yield Array(f"{prefix}time_step", block, "s", text + full, place=(end, end + 1, 1))
+        yield array("pieces_held", "pieces", text, "f8", start, end, 1, extra={"step": shape.times})
+        yield array("time_step", "s", "time between two steps of pieces_held", "f8", end, end + 1, 1, extra={})
     for name, (units, meaning, dtype) in PER_RUN.items():
-        yield Array(prefix + name, block, units, meaning + full, dtype)
-
-
-def _of_table(table: Table, start: int) -> Iterator[tuple[str, str, str, tuple[int, int, int]]]:
-    """Give name, unit, meaning and place of each figure of a table that begins at some place of the row."""
-    step = len(table.statistics)
-    for number, (name, units, meaning) in enumerate(table.statistics, start):
-        yield name, units, meaning, (number, start + table.width, step)
+        yield array(name, units, meaning, dtype, extra={})
 
 
 def _coordinates(plan: Plan) -> list[Coordinate]:
@@ -250,7 +245,10 @@ def dataset_of(layout: Layout, read: Read, done: int) -> xr.Dataset:
         read: Gives what was found of runs.
         done: Number of runs that were done or have failed.
     """
-    values = {c.name: xr.Variable(c.dimension, _labels(c), _described(c.units, c.meaning)) for c in layout.coordinates}
+    values = {}
+    for c in layout.coordinates:
+        labels = c.values.astype(TEXT) if c.values.dtype == object else c.values
+        values[c.name] = xr.Variable(c.dimension, labels, _described(c.units, c.meaning))
     failures = [f"{FULL * block}failure" for block in range(len(layout.blocks))]
     arrays = {}
     for array in layout.arrays:
@@ -258,10 +256,6 @@ def dataset_of(layout: Layout, read: Read, done: int) -> xr.Dataset:
         arrays[array.name] = xr.Variable(lazy.array.dims, lazy, _described(array.units, array.meaning))
     attributes = layout.attributes | {"complete": int(done == layout.units)}
     return xr.Dataset(arrays | values, attrs=attributes).set_coords([*values, *failures])
-
-
-def _labels(coordinate: Coordinate) -> NDArray[Any]:
-    return coordinate.values.astype(TEXT) if coordinate.values.dtype == object else coordinate.values
 
 
 def _described(units: str, meaning: str) -> dict[str, Any]:

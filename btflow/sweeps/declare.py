@@ -62,21 +62,25 @@ class Declaration:
         return replace(file, **said | {"vary": vary | dict(self.vary), "set": fixed | dict(self.set)})
 
 
-def declaration(vary: Mapping[Any, object], fixed: Mapping[str, object], option: str, **said: Any) -> Declaration:
+def declaration(
+    vary: Mapping[Any, object] | None, fixed: Mapping[str, object], option: str, **said: Any
+) -> Declaration:
     """Return a declaration.
 
     Args:
-        vary: By name or names, these in a tuple or separated by commas.
+        vary: By name or names, these in a tuple or separated by commas; None for nothing.
         fixed: What is set.
         option: What errors call ``vary``.
         said: The other fields.
 
     Raises:
-        InputError: A name is both varied and set, or is varied twice.
+        InputError: A name is both varied and set, or is varied twice; or it is no mapping.
     """
+    if vary is not None and not isinstance(vary, Mapping):
+        raise InputError(option, vary, "is not a mapping from names to values", 'such as {"rtt": ["0 ms", "400 ms"]}')
     named: dict[Names, object] = {}
     seen: set[str] = set()
-    for key, over in vary.items():
+    for key, over in (vary or {}).items():
         names = names_of(key, option)
         for name in names:
             if name in fixed:
@@ -304,15 +308,6 @@ def sample_of(text: object, field: str = "sample") -> Sample | None:
         reason = "is not a power of two, without which a Sobol sequence is not balanced"
         raise InputError(field, text, reason, f"{kind}:{below} or {kind}:{2 * below}")
     return Sample(kind, number)
-
-
-def names_varied(vary: object) -> Mapping[str | tuple[str, ...], object]:
-    """Return what is varied, by name; nothing for None."""
-    if vary is None:
-        return {}
-    if not isinstance(vary, Mapping):
-        raise InputError("vary", vary, "is not a mapping from names to values", 'such as {"rtt": ["0 ms", "400 ms"]}')
-    return vary
 
 
 def flag(name: str, value: object) -> bool:

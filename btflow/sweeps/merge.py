@@ -90,24 +90,24 @@ def _whole(found: Sequence[Database]) -> Layout:
     first, by_part = found[0], dict[str, Database]()
     about, parts = first.layout.attributes | {"part": ""}, first.layout.part.partition("/")[2]
     for each in found:
+        part, allowed, reason = each.layout.part, PARTS, ""
         if differs := differences(about, each.layout.attributes | {"part": ""}):
             reason = f"is of another sweep than {first.path}: {'; '.join(differs)}"
             same_code = about["versions"] == each.layout.attributes["versions"]
             if same_code and (shared := len(first.own_seeds() & each.own_seeds())):
                 reason += f". Both have {shared} of their points' seeds: {CORRELATED}"
-                raise InputError("parts", str(each.path), reason, OWN_SEEDS)
-            raise InputError("parts", str(each.path), reason, PARTS)
-    for each in found:
-        name, part = str(each.path), each.layout.part
-        if not part:
-            raise InputError("parts", name, "is a whole sweep", PARTS)
-        if part.partition("/")[2] != parts:
-            raise InputError("parts", name, f"is part {part}, and {first.path} is {first.layout.part}", PARTS)
-        if part in by_part:
-            raise InputError("parts", name, f"is part {part}, as {by_part[part].path} is", "each part once")
-        if left := each.layout.own - sum(each.counts()):
+                allowed = OWN_SEEDS
+        elif not part:
+            reason = "is a whole sweep"
+        elif part.partition("/")[2] != parts:
+            reason = f"is part {part}, and {first.path} is {first.layout.part}"
+        elif part in by_part:
+            reason, allowed = f"is part {part}, as {by_part[part].path} is", "each part once"
+        elif left := each.layout.own - sum(each.counts()):
             reason = f"is not complete: {left:,} of the {each.layout.own:,} runs of part {part} are left"
-            raise InputError("parts", name, reason, f"the same sweep with part {part} and resume=True, which runs them")
+            allowed = f"the same sweep with part {part} and resume=True, which runs them"
+        if reason:
+            raise InputError("parts", str(each.path), reason, allowed)
         by_part[part] = each
     missing = [f"{k}/{parts}" for k in range(1, int(parts) + 1) if f"{k}/{parts}" not in by_part]
     if missing:

@@ -186,16 +186,8 @@ class Part:
 
     def cut(self, count: int, elapsed: float) -> Part:
         """Return the first units alone, and how long they took."""
-        return replace(
-            self,
-            status=self.status[:count],
-            reasons=self.reasons[:count],
-            cpu=self.cpu[:count],
-            seed=self.seed[:count],
-            values=self.values[:count],
-            swarms=self.swarms[:count],
-            elapsed=elapsed,
-        )
+        columns = ("status", "reasons", "cpu", "seed", "values", "swarms")
+        return replace(self, elapsed=elapsed, **{name: getattr(self, name)[:count] for name in columns})
 
 
 class Rows(NamedTuple):

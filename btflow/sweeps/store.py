@@ -196,7 +196,14 @@ def opened(path: Path, sweep: Plan | Layout, *, resume: bool = False, durable: b
     from btflow.sweeps import dataset  # takes a second, in which there would be a folder with nothing
 
     with ExitStack() as held:
-        made = _make_folder(path, resume)
+        with database.of_store(path):
+            made = True
+            try:
+                path.mkdir()
+            except FileExistsError:
+                made = False
+                if not resume:  # a process has come in between
+                    raise TakenError(path) from None
         try:
             with database.of_store(path):
                 held.enter_context(_held(path))
@@ -207,7 +214,7 @@ def opened(path: Path, sweep: Plan | Layout, *, resume: bool = False, durable: b
                 store = Store(connection, path, layout, durable)
                 if made and durable:
                     dataset.sync(path.parent)  # the folder's name; SQLite sees to all that is in it
-        except TakenError:  # by a process that has come in between
+        except TakenError:
             raise
         except BaseException:
             if made:
@@ -216,18 +223,6 @@ def opened(path: Path, sweep: Plan | Layout, *, resume: bool = False, durable: b
         for left in path.glob(".arrays-*"):  # of a process that was killed
             shutil.rmtree(left, ignore_errors=True)
         yield store
-
-
-def _make_folder(path: Path, resume: bool) -> bool:
-    """Make the folder of a store and return whether it was not there."""
-    with database.of_store(path):
-        try:
-            path.mkdir()
-        except FileExistsError:
-            if not resume:
-                raise _taken(path) from None
-            return False
-        return True
 
 
 @contextmanager
@@ -239,7 +234,7 @@ def _held(path: Path) -> Iterator[None]:
             connection.execute("BEGIN EXCLUSIVE")
         except sqlite3.OperationalError as error:
             if database.error_name(error) == "SQLITE_BUSY":
-                raise _taken(path) from None
+                raise TakenError(path) from None
             allowed = "a path on storage that can be written and has file locks, such as a local disk"
             raise InputError("out", str(path), f"cannot be locked: {error}", allowed) from None
         yield
@@ -248,9 +243,8 @@ def _held(path: Path) -> Iterator[None]:
 class TakenError(InputError):
     """Another process holds the store."""
 
-
-def _taken(path: Path) -> TakenError:
-    return TakenError("out", str(path), "is being written by another process", "one sweep at a time")
+    def __init__(self, path: Path) -> None:
+        super().__init__("out", str(path), "is being written by another process", "one sweep at a time")
 
 
 def open_store(path: Path, field: str) -> xr.Dataset:
