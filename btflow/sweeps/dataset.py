@@ -373,7 +373,7 @@ def write_zarr(layout: Layout, dataset: xr.Dataset, folder: Path) -> None:
             if number == 0 and "seed" in arrays:
                 made["seed"][region[:-1]] = dataset["seed"].variable[region[:-1]].values
     _consolidate(folder)
-    _write_sums(folder)
+    write_sums(folder)
 
 
 def regions(shape: tuple[int, ...], lengths: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
@@ -396,7 +396,7 @@ def _consolidate(folder: Path) -> None:
     root.write_text(json.dumps(whole, indent=2), encoding="utf-8")
 
 
-def _write_sums(folder: Path) -> None:
+def write_sums(folder: Path) -> None:
     """Write the SHA-256 of each file of a zarr group beside them."""
     files = sorted(
         (file for file in folder.rglob("*") if file.is_file()), key=lambda file: (file.parent == folder, file)

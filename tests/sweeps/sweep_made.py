@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -28,6 +29,9 @@ from btflow.sweeps.plan import Plan
 from btflow.sweeps.results import Part
 from btflow.sweeps.store import Store
 from validation.served import PATIENCE
+
+REFUSED = tomllib.loads((Path(__file__).parents[1] / "refused.toml").read_text(encoding="utf-8"))
+"""What is refused, by table."""
 
 TINY = {"leechers": 3, "file_size": "512 KiB"}
 """A swarm of a millisecond."""
