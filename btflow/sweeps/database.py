@@ -119,8 +119,7 @@ class Database:
         first, end = (designed, self.layout.units) if checked else (0, designed)
         of = "SELECT unit, seed, content FROM runs JOIN swarms USING (unit) WHERE status = ? AND scenario = ?"
         with of_store(self.path, self.field):
-            between = f"{of} AND unit >= ? AND unit < ? ORDER BY unit"
-            return self.connection.execute(between, (DONE, scenario, first, end)).fetchall()
+            return sorted(self.connection.execute(f"{of} AND unit >= ? AND unit < ?", (DONE, scenario, first, end)))
 
     def own_seeds(self) -> set[int]:
         """Return the seeds of the points that were run, unless points are meant to share them or were given theirs."""

@@ -90,14 +90,16 @@ def _whole(found: Sequence[Database]) -> Layout:
     first, by_part = found[0], dict[str, Database]()
     about, parts = first.layout.attributes | {"part": ""}, first.layout.part.partition("/")[2]
     for each in found:
-        part, allowed, reason = each.layout.part, PARTS, ""
         if differs := differences(about, each.layout.attributes | {"part": ""}):
             reason = f"is of another sweep than {first.path}: {'; '.join(differs)}"
             same_code = about["versions"] == each.layout.attributes["versions"]
             if same_code and (shared := len(first.own_seeds() & each.own_seeds())):
                 reason += f". Both have {shared} of their points' seeds: {CORRELATED}"
-                allowed = OWN_SEEDS
-        elif not part:
+                raise InputError("parts", str(each.path), reason, OWN_SEEDS)
+            raise InputError("parts", str(each.path), reason, PARTS)
+    for each in found:
+        part, allowed, reason = each.layout.part, PARTS, ""
+        if not part:
             reason = "is a whole sweep"
         elif part.partition("/")[2] != parts:
             reason = f"is part {part}, and {first.path} is {first.layout.part}"
