@@ -62,6 +62,8 @@ def check_path(path: Path, resume: bool) -> None:
         raise InputError("out", str(path), reason, "another path")
     elif not resume:
         raise InputError("out", str(path), "exists", "resume=True to go on with it, or another path")
+    elif not os.access(path, os.W_OK | os.X_OK):
+        raise InputError("out", str(path), "cannot be written", "a store that can, such as a copy of it (cp -r)")
 
 
 def is_store(path: Path) -> bool:

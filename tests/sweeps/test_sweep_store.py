@@ -340,7 +340,9 @@ def test_arrays_alone_are_read_and_former_stores_refused_but_not_gone_on_with(
             api.execute(sweep, path, Running(jobs=1), resume=resume)
 
 
-def test_a_store_that_cannot_be_written_is_read(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_cannot_be_written_is_read_and_not_gone_on_with(
+    whole: Path, sweep: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Complete or not; SQLite is told that it may not write then."""
     path = Path(shutil.copytree(whole, tmp_path / "a.zarr"))
     monkeypatch.setattr(os, "access", lambda *_: False)
@@ -350,6 +352,8 @@ def test_a_store_that_cannot_be_written_is_read(whole: Path, tmp_path: Path, mon
     (path / SUMS).unlink()
     before = {file: file.stat().st_mtime_ns for file in path.rglob("*")}
     assert (read(path).status.values == 0).sum() == 1
+    with pytest.raises(InputError, match="cannot be written; allowed: a store that can"):
+        api.execute(sweep, path, Running(jobs=1), resume=True)
     assert {file: file.stat().st_mtime_ns for file in path.rglob("*")} == before
 
 
