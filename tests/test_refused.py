@@ -13,6 +13,7 @@ from link_made import trial
 from program import Run
 from scenario_made import Edit, of_clients
 from sweep_links_made import short
+from sweep_made import tiny
 
 import btflow
 from btflow import InputError, load, load_link, motion, simulate_link, sweep
@@ -141,8 +142,12 @@ def test_what_cannot_be_recorded_is_said(
     assert str(caught.value).startswith(said)
 
 
-@pytest.mark.parametrize(("vary", "more", "text"), TABLE["swept_links"])
-def test_what_cannot_be_varied_of_links_is_said_before_any_work(
+@pytest.mark.parametrize(
+    ("made", "vary", "more", "text"),
+    [(kind, *row) for kind, table in ((short, "swept_links"), (tiny, "swept")) for row in TABLE[table]],
+)
+def test_what_cannot_be_varied_is_said_before_any_work(
+    made: Callable[[], Any],
     vary: dict[str | tuple[str, ...], object],
     more: dict[str, Any],
     text: str,
@@ -151,6 +156,6 @@ def test_what_cannot_be_varied_of_links_is_said_before_any_work(
 ) -> None:
     monkeypatch.setattr(api, "execute", lambda *_, **__: pytest.fail("it was run"))
     with pytest.raises(InputError) as caught:
-        sweep(short(), vary, out=tmp_path / "a.zarr", progress=False, **more)
+        sweep(made(), vary, out=tmp_path / "a.zarr", progress=False, **more)
     assert text in str(caught.value)
     assert not list(tmp_path.iterdir())

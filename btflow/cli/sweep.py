@@ -24,12 +24,6 @@ if TYPE_CHECKING:
     from btflow.sweeps.plan import Plan
     from btflow.sweeps.running import Running
 
-_OPTIONS = {
-    *("vary", "sample", "replicas", "seed", "keep", "out", "jobs", "backend", "dask", "retry_failed"),
-    *("fidelity", "check", "statistics", "part"),
-}
-
-
 CAUSES = 3
 """Most causes of failures that are shown."""
 
@@ -118,7 +112,7 @@ def run_given(given: SimpleNamespace, *, show: bool) -> dict[str, Any]:
         with terminable():
             return _run(given, show)
     except InputError as error:
-        if error.field in _OPTIONS:
+        if error.field in vars(given).keys() - {"model"}:
             error.field = "--" + error.field.replace("_", "-")
         raise
     except (KeyboardInterrupt, SystemExit) as error:

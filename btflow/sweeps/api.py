@@ -14,9 +14,8 @@ from btflow.errors import InputError, visible
 from btflow.link.scenario import LinkScenario
 from btflow.options import MAX_REPLICAS, MAX_SEED, Fidelity, fidelity_of, whole_number
 from btflow.swarm.scenario import Scenario
-from btflow.sweeps.declare import check_client, declaration, declare, flag, names_varied, store_path
+from btflow.sweeps.declare import check_client, declaration, declare, flag, store_path
 from btflow.sweeps.running import Running, terminable
-from btflow.units.formatting import counted
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -47,25 +46,18 @@ def execute(declared: Plan, path: Path, how: Running, *, resume: bool = False, d
         OSError: The store cannot be written; what it has is kept.
     """
     from btflow.sweeps import store as stores
-    from btflow.sweeps.database import FILE, writable
 
-    if resume and path.exists() and not writable(path):
-        return stores.read_only_counts(path, declared, retry_failed=how.retry_failed)
     with contextlib.ExitStack() as used:
         pool = how.cluster(declared)
         if pool is not None:
             used.callback(pool.close)
         store = used.enter_context(stores.opened(path, declared, resume=resume, durable=durable))
         if resume and store.new:
-            _say(f"nothing is in {path} yet: the sweep begins anew")
-        if store.lost:
-            lost = counted(store.lost, declared.job.noun.removesuffix("s"))
-            _say(f"{path / FILE} was damaged: {lost} run again")
+            print(visible(f"btflow: nothing is in {path} yet: the sweep begins anew"), file=sys.stderr)
         if how.retry_failed:
             store.forget_failures()
         run_missing(declared, store, how, pool)
-        if (bad := store.write_arrays()) is not None:
-            _say(f"{bad} was missing or damaged: the arrays were written again")
+        store.write_arrays()
         return store.counts()
 
 
@@ -79,14 +71,10 @@ def run_missing(plan: Plan, store: Store, how: Running, pool: Pool | None = None
         return
     with contextlib.ExitStack() as used:
         if pool is None:
-            pool = how.local(plan, left)
+            pool = how.cluster(plan) or how.local(plan, left)
             used.callback(pool.close)
         with progress(how.show, store.layout.own, done + failed, failed, plan.job.noun) as shown:
             drive(plan, store, pool, shown, left)
-
-
-def _say(line: str) -> None:
-    print(visible(f"btflow: {line}"), file=sys.stderr)
 
 
 def open_sweep(path: str | os.PathLike[str]) -> xr.Dataset:
@@ -149,7 +137,7 @@ def open_swarms(
     if not is_store(store):
         raise InputError("path", str(store), f"is not the store of a sweep, or one without {FILE}", _KEPT)
     with of_store(store, "path"), contextlib.closing(connected(store)) as connection:
-        return _kept(Database(connection, store, "path"), store, scenario, seed, replicas, fidelity)
+        return _kept(Database(connection, store, "path"), scenario, seed, replicas, fidelity)
 
 
 _KEPT = 'the store that a sweep with keep="swarms" wrote'
@@ -168,15 +156,16 @@ def _existing(path: object) -> Path:
 
 
 def _kept(
-    store: Database, path: Path, scenario: Scenario, seed: int | None, replicas: int | None, fidelity: Fidelity | None
+    store: Database, scenario: Scenario, seed: int | None, replicas: int | None, fidelity: Fidelity | None
 ) -> xr.Dataset:
     """Return the swarms of a scenario and a seed that are kept in a store."""
     from btflow.swarm.program import compile_scenario
     from btflow.swarm.replica import Replica
     from btflow.swarm.results import to_dataset
+    from btflow.sweeps.database import FILE
     from btflow.sweeps.plan import difference, versions
 
-    about = store.layout.attributes
+    about, path = store.layout.attributes, store.path
     if not store.keeps_swarms:
         raise InputError("path", str(path), "has kept no swarms", _KEPT)
     if text := difference(versions(), json.loads(about["versions"])):
@@ -197,7 +186,10 @@ def _kept(
     checked = fidelity != about["fidelity"]  # of whose points the first replica alone is run
     contents = {0 if checked else unit % about["replicas"]: content for unit, own, content in runs if own == seed}
     found = sorted(number for number in contents if replicas is None or number < replicas)
-    rows = [Replica.unpacked(contents[number]) for number in found]
+    try:
+        rows = [Replica.unpacked(contents[number]) for number in found]
+    except Exception:  # NumPy and zipfile raise anything for what they did not write
+        raise store.damaged(f"a swarm of {FILE} is not what was written") from None
     result = to_dataset(scenario, compile_scenario(scenario, fidelity), rows, seed)
     return result.assign_coords(replica=result["replica"].copy(data=found))
 
@@ -292,18 +284,12 @@ def sweep(
     check_client(client)
     how = Running(jobs, backend, client, flag("progress", progress), flag("retry_failed", retry_failed))
     how.check(resume=flag("resume", resume))
-    said = declaration(names_varied(vary), {}, "vary", sample=sample, seed=seed, replicas=replicas, common=common)
+    yes = flag("yes", yes)
+    said = declaration(vary, {}, "vary", sample=sample, seed=seed, replicas=replicas, common=common)
     path = store_path(out, resume)
     with terminable():
         declared = declare(
-            scenario.document,
-            scenario.given,
-            said,
-            keep=keep,
-            yes=flag("yes", yes),
-            fidelity=fidelity,
-            check=check,
-            part=part,
+            scenario.document, scenario.given, said, keep=keep, yes=yes, fidelity=fidelity, check=check, part=part
         )
         if path is None and declared.part:
             raise InputError("part", declared.part, "is given without out: a part is kept to be merged", "out=PATH too")
@@ -320,9 +306,6 @@ def _executed(declared: Plan, path: Path | None, how: Running, resume: bool) -> 
     if path is not None:
         execute(declared, path, how, resume=resume)
         return stores.open_store(path, "out") if declared.part else open_arrays(path)
-    with stores.in_memory(declared) as store, contextlib.ExitStack() as used:
-        pool = how.cluster(declared)
-        if pool is not None:
-            used.callback(pool.close)
-        run_missing(declared, store, how, pool)
+    with stores.in_memory(declared) as store:
+        run_missing(declared, store, how)
         return store.dataset().load()

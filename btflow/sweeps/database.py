@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import errno
 import json
-import math
 import os
 import sqlite3
-import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import lru_cache, partial
@@ -29,9 +27,6 @@ if TYPE_CHECKING:
 FILE = "sweep.sqlite"
 """Name of the database in the folder of a store."""
 
-MOST_CHUNKS = 2**20
-"""Most chunks of an array without checksums."""
-
 WINDOW = 4096
 """Units whose rows are read at once."""
 
@@ -39,7 +34,7 @@ PATIENCE = 30.0
 """Longest time that a reader or the writer waits for the other [s]; each has the database for a moment."""
 
 SCHEMA = (
-    "CREATE TABLE sweep (layout TEXT NOT NULL, coordinates BLOB NOT NULL, crc INTEGER NOT NULL)",
+    "CREATE TABLE sweep (layout BLOB NOT NULL)",  # Layout.as_content
     """CREATE TABLE runs (
         unit INTEGER PRIMARY KEY,  -- number of the run, in C order over points and replicas, then those that check
         task INTEGER NOT NULL,     -- number of the transaction that it came with
@@ -47,21 +42,15 @@ SCHEMA = (
         failure TEXT NOT NULL,     -- why it failed
         cpu REAL NOT NULL,         -- CPU time [s]
         seed INTEGER NOT NULL,     -- of its point
-        numbers BLOB NOT NULL,     -- float64, as many as the layout says
-        crc INTEGER NOT NULL       -- of all these
+        numbers BLOB NOT NULL      -- float64, as many as the layout says
     )""",
     """CREATE TABLE swarms (
         unit INTEGER PRIMARY KEY,
         scenario TEXT NOT NULL,    -- digest of its scenario
-        content BLOB NOT NULL,     -- all that was found of it (Replica.packed)
-        crc INTEGER NOT NULL       -- of all these
+        content BLOB NOT NULL      -- all that was found of it (Replica.packed)
     )""",  # if they are kept
     "CREATE INDEX swarms_by_scenario ON swarms (scenario)",
-    "CREATE TABLE files (name TEXT PRIMARY KEY, sha256 BLOB NOT NULL)",  # of the arrays, once they are written
 )
-
-_ROWS = "SELECT unit, task, status, failure, cpu, seed, numbers, crc FROM runs"
-_SWARMS = "SELECT unit, scenario, content, crc FROM swarms"
 
 
 class Database:
@@ -77,16 +66,14 @@ class Database:
         from btflow.sweeps.dataset import Layout
 
         self.path, self.field, self.connection = path, field, connection
-        connection.text_factory = lambda text: text.decode(errors="replace")  # what is damaged is found by its sum
+        connection.text_factory = lambda text: text.decode(errors="replace")  # damaged text is no error of its own
         try:
-            *self._content, checksum = self._one("SELECT layout, coordinates, crc FROM sweep")
-            self.layout: Layout = Layout.from_content(*self._content)
+            (self._content,) = self._one("SELECT layout FROM sweep")
+            self.layout: Layout = Layout.from_content(self._content)
         except sqlite3.Error:
             raise
         except Exception:  # json, NumPy and zipfile raise anything for what they did not write
             raise self.damaged(f"{FILE} is not what was written") from None
-        if crc(tuple(self._content)) != checksum:
-            raise self.damaged(f"the layout in {FILE} is not what was written")
         read = partial(_window, connection, self.layout.row, path, field)  # nothing of itself, so that it goes at once
         self._window = lru_cache(maxsize=16)(read)
 
@@ -95,9 +82,11 @@ class Database:
         found = dict(self.connection.execute("SELECT status, COUNT(*) FROM runs GROUP BY status"))
         return found.get(DONE, 0), found.get(FAILED, 0)
 
-    def files(self) -> dict[str, bytes]:
-        """Return the digest of each file of the arrays by name; nothing before they are written."""
-        return dict(self.connection.execute("SELECT name, sha256 FROM files"))
+    def check(self) -> None:
+        """Raise an InputError for damage that SQLite finds: of its pages and their order, not of numbers in them."""
+        (said,) = self._one("PRAGMA integrity_check(1)")
+        if said != "ok":
+            raise self.damaged(f"{FILE}: {str(said).splitlines()[-1]}")
 
     def dataset(self) -> xr.Dataset:
         """Return the dataset of what was run until now; its arrays are read when they are used."""
@@ -114,22 +103,6 @@ class Database:
         for (number,) in numbers:
             yield _between(self._window(number, task), first, last)
 
-    def bad_file(self) -> Path | None:
-        """Return the first file of the arrays that is missing or was changed."""
-        from btflow.sweeps.dataset import bad_file
-
-        assert self.path is not None
-        return bad_file(self.path, self.files())
-
-    def bad_rows(self) -> list[tuple[int]]:
-        """Return the units of the rows that are not what was written, here or among the swarms that are kept."""
-        bad = {row[0] for row in self.connection.execute(_ROWS) if crc(row[:-1]) != row[-1]}
-        if self.keeps_swarms:
-            known = {row[0] for row in self.connection.execute(_SWARMS) if crc(row[:-1]) == row[-1]}
-            done = self.connection.execute("SELECT unit FROM runs WHERE status = ?", (DONE,))
-            bad |= {unit for (unit,) in done if unit not in known}
-        return [(unit,) for unit in sorted(bad)]
-
     @property
     def keeps_swarms(self) -> bool:
         """Whether all that was found of each swarm is kept."""
@@ -141,37 +114,12 @@ class Database:
         Args:
             scenario: Digest of the scenario.
             fidelity: How they were run: the sweep's own, or full for those that check it.
-
-        Raises:
-            InputError: Something of them is damaged.
         """
         checked, designed = self.layout.attributes["fidelity"] != fidelity, self.layout.first(1)
         first, end = (designed, self.layout.units) if checked else (0, designed)
-        of = "SELECT unit FROM swarms WHERE scenario = ? AND unit >= ? AND unit < ?"
+        of = "SELECT unit, seed, content FROM runs JOIN swarms USING (unit) WHERE status = ? AND scenario = ?"
         with of_store(self.path, self.field):
-            units = [unit for (unit,) in self.connection.execute(of, (scenario, first, end))]
-            if not units and self.bad_rows():  # what one looks for may be what is damaged
-                raise self._lost()
-        replicas = 1 if checked else self.layout.attributes["replicas"]
-        points = sorted({(unit - first) // replicas for unit in units})
-        return [run for point in points for run in self._point(scenario, first + point * replicas, replicas)]
-
-    def _point(self, scenario: str, first: int, replicas: int) -> Iterator[tuple[int, int, bytes]]:
-        """Give unit, seed and content of the swarms of a point that are done, each of which is there and whole."""
-        number = 0
-        for rows in self.rows(first, first + replicas - 1):
-            number += len(rows.units)
-            for unit, seed in zip(rows.units[rows.status == DONE], rows.seed[rows.status == DONE], strict=True):
-                with of_store(self.path, self.field):
-                    row = self._one(f"{_SWARMS} WHERE unit = ?", int(unit))
-                if row is None or row[1] != scenario or crc(row[:-1]) != row[-1]:
-                    raise self._lost()
-                yield int(unit), int(seed), row[2]
-        if number < replicas and self.files():  # of a complete sweep
-            raise self._lost()
-
-    def _lost(self) -> InputError:
-        return lost_runs(self.path, self.field, f"a swarm of {FILE} is not what was written")
+            return sorted(self.connection.execute(f"{of} AND unit >= ? AND unit < ?", (DONE, scenario, first, end)))
 
     def own_seeds(self) -> set[int]:
         """Return the seeds of the points that were run, unless points are meant to share them or were given theirs."""
@@ -203,47 +151,37 @@ class Database:
 
 def damaged(path: Path | None, field: str, reason: str) -> InputError:
     """Return the error for a store whose database cannot be used."""
-    allowed = "a copy of the store that is whole, or to run the sweep to another path"
+    allowed = "a copy of the store that is whole, the version that wrote it, or to run the sweep to another path"
     return InputError(field, str(path), f"is damaged: {reason}", allowed)
-
-
-def lost_runs(path: Path | None, field: str, reason: str) -> InputError:
-    """Return the error for a store of which runs are damaged."""
-    return InputError(field, str(path), f"is damaged: {reason}", "resume=True runs it again")
 
 
 def _window(connection: sqlite3.Connection, row: int, path: Path | None, field: str, number: int, task: int) -> Rows:
     """Return the rows of a window of units, but for those of later tasks; an InputError for a damaged one."""
     from btflow.sweeps.results import Rows
 
-    between = f"{_ROWS} WHERE unit BETWEEN ? AND ? AND task <= ? ORDER BY unit"
+    columns = "unit, status, failure, cpu, seed, numbers"
+    between = f"SELECT {columns} FROM runs WHERE unit BETWEEN ? AND ? AND task <= ? ORDER BY unit"
     first = number * WINDOW
     with of_store(path, field):
         found = connection.execute(between, (first, first + WINDOW - 1, task)).fetchall()
-    if any(crc(each[:-1]) != each[-1] for each in found):
-        raise lost_runs(path, field, f"a row of {FILE} is not what was written")
-    unit, _, status, failure, cpu, seed, numbers, _ = zip(*found, strict=True)
-    return Rows(
-        np.array(unit, np.int64),
-        np.array(status, np.int8),
-        list(failure),
-        np.array(cpu, np.float64),
-        np.array(seed, np.int64),
-        np.frombuffer(b"".join(numbers), np.float64).reshape(-1, row),
-    )
+    unit, status, failure, cpu, seed, numbers = zip(*found, strict=True)
+    try:
+        return Rows(
+            np.array(unit, np.int64),
+            np.array(status, np.int8),
+            list(map(str, failure)),
+            np.array(cpu, np.float64),
+            np.array(seed, np.int64),
+            np.frombuffer(b"".join(numbers), np.float64).reshape(-1, row),
+        )
+    except (TypeError, ValueError, OverflowError):  # SQLite keeps any type in any column
+        raise damaged(path, field, f"a row of {FILE} is not what was written") from None
 
 
 def _between(rows: Rows, first: int, last: int) -> Rows:
     """Return those of some rows whose units lie between two."""
     low, high = np.searchsorted(rows.units, [first, last + 1])
     return rows._replace(**{name: column[low:high] for name, column in rows._asdict().items()})
-
-
-def crc(row: tuple[Any, ...]) -> int:
-    """Return the checksum of a row, whose numbers come last; none if these are not even bytes."""
-    if not isinstance(row[-1], bytes):
-        return -1
-    return zlib.crc32(row[-1], zlib.crc32(repr(row[:-1]).encode()))
 
 
 @contextmanager
@@ -310,38 +248,9 @@ def open_arrays(path: Path) -> xr.Dataset:
     return dataset
 
 
-def former_arrays(path: Path) -> xr.Dataset:
-    """Return the dataset of arrays without checksums, all of which can be read; an exception of any kind if not.
-
-    Chunks have checksums of their own, and metadata are there twice. Chunks of which nothing was run may be missing.
-    """
-    import zarr
-
-    from btflow.sweeps.dataset import LARGEST, regions
-
-    files = [file for file in path.rglob("*") if not file.is_dir() and file.name not in (FILE, "lock.sqlite")]
-    if not all(file.is_file() and file.stat().st_size <= LARGEST for file in files):
-        raise ValueError("not a file")
-    twice = json.loads((path / "zarr.json").read_bytes()).get("consolidated_metadata", {"metadata": {}})["metadata"]
-    group = zarr.open_group(path, mode="r")
-    for name, array in group.arrays():
-        own = json.loads((path / name / "zarr.json").read_bytes())
-        if twice.get(name, own) != own or array.nchunks > MOST_CHUNKS:
-            raise ValueError(name)
-        if math.prod(array.chunks) * array.dtype.itemsize > LARGEST:
-            raise ValueError(name)
-        for region in regions(array.shape, array.chunks):
-            array[region]
-    return open_arrays(path)
-
-
-def writable(path: Path) -> bool:
-    """Return whether files can be made in a folder, for all that is known without making one."""
-    return os.access(path, os.W_OK | os.X_OK)
-
-
 def connected(path: Path) -> sqlite3.Connection:
     """Return a connection to read with; one that may write is needed to take back what a killed process left undone."""
-    mode = "rw" if writable(path) and os.access(path / FILE, os.W_OK) else "ro"
+    writable = os.access(path, os.W_OK | os.X_OK) and os.access(path / FILE, os.W_OK)
+    mode = "rw" if writable else "ro"
     address = f"{(path / FILE).absolute().as_uri()}?mode={mode}"
     return sqlite3.connect(address, PATIENCE, uri=True, check_same_thread=False, isolation_level=None)

@@ -13,7 +13,7 @@ import os
 import re
 import shutil
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from itertools import product
@@ -33,7 +33,7 @@ import btflow.accessor  # noqa: F401  # for ds.btflow
 from btflow.swarm.replica import PER_PEER
 from btflow.sweeps.design import Coordinate
 from btflow.sweeps.plan import Plan, golden_step
-from btflow.sweeps.results import CHECK, FULL, Rows, Table
+from btflow.sweeps.results import CHECK, FULL, Rows
 
 TEXT = np.dtypes.StringDType()
 """As zarr has texts."""
@@ -53,7 +53,9 @@ CHUNK_RUNS, CHUNK_BYTES = 16384, 16 * 2**20
 """About the most runs whose numbers are in one chunk of each array, and the most memory that these take [B]."""
 
 SUMS = "SHA256SUMS"
-"""File with the SHA-256 of each file of the arrays, as ``sha256sum`` has it; the group's metadata come last."""
+"""File with the SHA-256 of each file of the arrays, as ``sha256sum`` has it, the group's metadata last.
+
+It is there once the arrays are complete, and as long as they are those of the rows."""
 
 LARGEST = 2**31
 """Most bytes of a file of the arrays, or of a chunk in memory; one that is larger is not read."""
@@ -134,20 +136,23 @@ class Layout:
         mine = (n for n in range(len(starts)) if n * step % len(starts) * parts // len(starts) == part - 1)
         return [units[n * length : (n + 1) * length] for n in mine]
 
-    def as_content(self) -> tuple[str, bytes]:
-        """Return it as a text and, of the coordinates' values, bytes; ``from_content`` takes both."""
+    def as_content(self) -> bytes:
+        """Return it as an .npz file, which has a checksum of each of its parts; ``from_content`` takes it."""
         about = {c.name: (c.dimension, c.units, c.meaning, str(c.values.dtype)) for c in self.coordinates}
         parts = {"row": self.row, "attributes": self.attributes, "blocks": self.blocks, "coordinates": about}
-        values = io.BytesIO()
-        texts = {c.name: c.values.astype(str) if c.values.dtype == object else c.values for c in self.coordinates}
-        np.savez(values, allow_pickle=False, **{f"_{name}": array for name, array in texts.items()})
-        return json.dumps(parts | {"arrays": [asdict(array) for array in self.arrays]}), values.getvalue()
+        text = json.dumps(parts | {"arrays": [asdict(array) for array in self.arrays]})
+        values = {
+            f"_{c.name}": c.values.astype(str) if c.values.dtype == object else c.values for c in self.coordinates
+        }
+        content = io.BytesIO()
+        np.savez(content, allow_pickle=False, layout=np.frombuffer(text.encode(), np.uint8), **values)
+        return content.getvalue()
 
     @classmethod
-    def from_content(cls, text: str, content: bytes) -> Layout:
+    def from_content(cls, content: bytes) -> Layout:
         """Return the layout that was kept; an exception, of whatever kind, if it is damaged."""
-        parts = json.loads(text)
         with np.load(io.BytesIO(content), allow_pickle=False) as values:
+            parts = json.loads(values["layout"].tobytes())
             coordinates = [
                 Coordinate(name, dim, values[f"_{name}"].astype(dtype), units, meaning)
                 for name, (dim, units, meaning, dtype) in parts["coordinates"].items()
@@ -171,11 +176,16 @@ def layout_of(plan: Plan) -> Layout:
 def _arrays(plan: Plan, block: int) -> Iterator[Array]:
     """Give the arrays of a block's runs."""
     prefix, full = plan.blocks[block].prefix, ", in full, of replica 0" if block else ""
+
+    def array(name: str, units: str, meaning: str, dtype: str, *place: int, extra: dict[str, int]) -> Array:
+        return Array(prefix + name, block, units, meaning + full, dtype, place, extra)
+
     shape, start = plan.job.shape, 0
     for table in plan.job.tables:
-        for name, units, meaning, place in _of_table(table, start):
-            extra = {table.dimension: len(table.parts)} if table.dimension else {}
-            yield Array(prefix + name, block, units, meaning + full, place=place, extra=extra)
+        extra = {table.dimension: len(table.parts)} if table.dimension else {}
+        for number, (name, units, meaning) in enumerate(table.statistics, start):
+            place = number, start + table.width, len(table.statistics)
+            yield array(name, units, meaning, "f8", *place, extra=extra)
         start += table.width
     if shape.peers:
         peers = {f"peer_{name}": (units, meaning) for name, (_, units, meaning) in PER_PEER.items()}
@@ -183,24 +193,14 @@ def _arrays(plan: Plan, block: int) -> Iterator[Array]:
         for number, (name, (units, meaning)) in enumerate(peers.items()):
             if plan.job.fidelity == "full" or name != "peer_unchokes":  # which flow does not know
                 at = shape.peer(number)
-                place, extra = (at.start, at.stop, 1), {"peer": shape.peers}
-                yield Array(prefix + name, block, units, meaning + full, place=place, extra=extra)
+                yield array(name, units, meaning, "f8", at.start, at.stop, 1, extra={"peer": shape.peers})
     if shape.times:
         start, end = shape.held.start, shape.held.stop
         text = "mean number of pieces held by a leecher at time_step times the step's number"
-        extra = {"step": shape.times}
-        yield Array(f"{prefix}pieces_held", block, "pieces", text + full, place=(start, end, 1), extra=extra)
-        text = "time between two steps of pieces_held"
-        yield Array(f"{prefix}time_step", block, "s", text + full, place=(end, end + 1, 1))
+        yield array("pieces_held", "pieces", text, "f8", start, end, 1, extra={"step": shape.times})
+        yield array("time_step", "s", "time between two steps of pieces_held", "f8", end, end + 1, 1, extra={})
     for name, (units, meaning, dtype) in PER_RUN.items():
-        yield Array(prefix + name, block, units, meaning + full, dtype)
-
-
-def _of_table(table: Table, start: int) -> Iterator[tuple[str, str, str, tuple[int, int, int]]]:
-    """Give name, unit, meaning and place of each figure of a table that begins at some place of the row."""
-    step = len(table.statistics)
-    for number, (name, units, meaning) in enumerate(table.statistics, start):
-        yield name, units, meaning, (number, start + table.width, step)
+        yield array(name, units, meaning, dtype, extra={})
 
 
 def _coordinates(plan: Plan) -> list[Coordinate]:
@@ -245,7 +245,10 @@ def dataset_of(layout: Layout, read: Read, done: int) -> xr.Dataset:
         read: Gives what was found of runs.
         done: Number of runs that were done or have failed.
     """
-    values = {c.name: xr.Variable(c.dimension, _labels(c), _described(c.units, c.meaning)) for c in layout.coordinates}
+    values = {}
+    for c in layout.coordinates:
+        labels = c.values.astype(TEXT) if c.values.dtype == object else c.values
+        values[c.name] = xr.Variable(c.dimension, labels, _described(c.units, c.meaning))
     failures = [f"{FULL * block}failure" for block in range(len(layout.blocks))]
     arrays = {}
     for array in layout.arrays:
@@ -253,10 +256,6 @@ def dataset_of(layout: Layout, read: Read, done: int) -> xr.Dataset:
         arrays[array.name] = xr.Variable(lazy.array.dims, lazy, _described(array.units, array.meaning))
     attributes = layout.attributes | {"complete": int(done == layout.units)}
     return xr.Dataset(arrays | values, attrs=attributes).set_coords([*values, *failures])
-
-
-def _labels(coordinate: Coordinate) -> NDArray[Any]:
-    return coordinate.values.astype(TEXT) if coordinate.values.dtype == object else coordinate.values
 
 
 def _described(units: str, meaning: str) -> dict[str, Any]:
@@ -374,6 +373,7 @@ def write_zarr(layout: Layout, dataset: xr.Dataset, folder: Path) -> None:
             if number == 0 and "seed" in arrays:
                 made["seed"][region[:-1]] = dataset["seed"].variable[region[:-1]].values
     _consolidate(folder)
+    write_sums(folder)
 
 
 def regions(shape: tuple[int, ...], lengths: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
@@ -396,55 +396,52 @@ def _consolidate(folder: Path) -> None:
     root.write_text(json.dumps(whole, indent=2), encoding="utf-8")
 
 
-def file_digests(folder: Path) -> dict[str, bytes]:
-    """Write the SHA-256 of each file of a zarr group beside them, and return all by the name from there, that too."""
-    files = [file for file in sorted(folder.rglob("*")) if file.is_file()]
-    files.sort(key=lambda file: file.parent == folder)
-    found = {file.relative_to(folder).as_posix(): digest(file) or b"" for file in files}
-    (folder / SUMS).write_text("".join(f"{sha256.hex()}  {name}\n" for name, sha256 in found.items()), "utf-8")
-    return found | {SUMS: digest(folder / SUMS) or b""}
+def write_sums(folder: Path) -> None:
+    """Write the SHA-256 of each file of a zarr group beside them."""
+    files = sorted(
+        (file for file in folder.rglob("*") if file.is_file()), key=lambda file: (file.parent == folder, file)
+    )
+    lines = [f"{digest(file)}  {file.relative_to(folder).as_posix()}\n" for file in files]
+    (folder / SUMS).write_text("".join(lines), "utf-8")
 
 
-def sums(path: Path) -> dict[str, bytes]:
-    """Return the digests of the files of a store's arrays that are written beside them, none if they are damaged."""
-    file = path / SUMS
-    if digest(file) is None:
-        return {}
-    lines = file.read_text("utf-8", "replace").splitlines()
-    found = {line[66:]: bytes.fromhex(line[:64]) for line in lines if re.fullmatch("[0-9a-f]{64}  .+", line)}
-    return found if len(found) == len(lines) and [*found][-1:] == ["zarr.json"] else {}
+def bad_file(path: Path) -> Path | None:
+    """Return the first file of a store's arrays that is missing or was changed, the list of their digests included."""
+    if digest(path / SUMS) is None:
+        return path / SUMS
+    lines = (path / SUMS).read_text("utf-8", "replace").splitlines()
+    found = {line[66:]: line[:64] for line in lines if re.fullmatch("[0-9a-f]{64}  .+", line)}
+    if len(found) < len(lines) or [*found][-1:] != ["zarr.json"]:
+        return path / SUMS
+    return next((path / name for name, sha256 in found.items() if digest(path / name) != sha256), None)
 
 
-def bad_file(path: Path, digests: Mapping[str, bytes]) -> Path | None:
-    """Return the first file of a store's arrays that is missing or was changed."""
-    return next((path / name for name, sha256 in digests.items() if digest(path / name) != sha256), None)
-
-
-def digest(file: Path) -> bytes | None:
+def digest(file: Path) -> str | None:
     """Return the SHA-256 of a file, None if it cannot be read, or is none, or has no end."""
     try:
         if not file.is_file() or file.stat().st_size > LARGEST:
             return None
         with file.open("rb") as content:
-            return hashlib.file_digest(content, "sha256").digest()
+            return hashlib.file_digest(content, "sha256").hexdigest()
     except OSError:
         return None
 
 
 def replace(made: Path, path: Path, durable: bool) -> None:
-    """Put the arrays that were written to a folder in the place of those of a store, the group's own metadata last.
+    """Put the arrays that were written to a folder in the place of those of a store.
 
-    So there is a group that can be opened, or none, whenever the process goes away.
+    The group's own metadata come last but one: there is a group that can be opened, or none, whenever the process goes
+    away. The digests come last: with them the arrays are complete.
     """
     if durable:
         with ThreadPoolExecutor(WRITERS) as pool:  # they wait for the disk
             deque(pool.map(sync, made.rglob("*")), maxlen=0)
-    root = "zarr.json"
-    _remove(path / root)
-    for new in (file for file in made.iterdir() if file.name != root):
-        _remove(path / new.name)
-        new.rename(path / new.name)
-    (made / root).rename(path / root)
+    marks = ["zarr.json", SUMS]
+    for name in reversed(marks):
+        _remove(path / name)
+    for name in [*({file.name for file in made.iterdir()} - {*marks}), *marks]:
+        _remove(path / name)
+        (made / name).rename(path / name)
     made.rmdir()
     if durable:
         sync(path)

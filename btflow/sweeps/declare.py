@@ -62,21 +62,25 @@ class Declaration:
         return replace(file, **said | {"vary": vary | dict(self.vary), "set": fixed | dict(self.set)})
 
 
-def declaration(vary: Mapping[Any, object], fixed: Mapping[str, object], option: str, **said: Any) -> Declaration:
+def declaration(
+    vary: Mapping[Any, object] | None, fixed: Mapping[str, object], option: str, **said: Any
+) -> Declaration:
     """Return a declaration.
 
     Args:
-        vary: By name or names, these in a tuple or separated by commas.
+        vary: By name or names, these in a tuple or separated by commas; None for nothing.
         fixed: What is set.
         option: What errors call ``vary``.
         said: The other fields.
 
     Raises:
-        InputError: A name is both varied and set, or is varied twice.
+        InputError: A name is both varied and set, or is varied twice; or it is no mapping.
     """
+    if vary is not None and not isinstance(vary, Mapping):
+        raise InputError(option, vary, "is not a mapping from names to values", 'such as {"rtt": ["0 ms", "400 ms"]}')
     named: dict[Names, object] = {}
     seen: set[str] = set()
-    for key, over in vary.items():
+    for key, over in (vary or {}).items():
         names = names_of(key, option)
         for name in names:
             if name in fixed:
@@ -306,15 +310,6 @@ def sample_of(text: object, field: str = "sample") -> Sample | None:
     return Sample(kind, number)
 
 
-def names_varied(vary: object) -> Mapping[str | tuple[str, ...], object]:
-    """Return what is varied, by name; nothing for None."""
-    if vary is None:
-        return {}
-    if not isinstance(vary, Mapping):
-        raise InputError("vary", vary, "is not a mapping from names to values", 'such as {"rtt": ["0 ms", "400 ms"]}')
-    return vary
-
-
 def flag(name: str, value: object) -> bool:
     """Return an argument that is true or false."""
     if not isinstance(value, bool):
@@ -387,17 +382,9 @@ def declare(
     check: int | None = None,
     part: str | tuple[int, int] | None = None,
 ) -> Plan:
-    """Return a sweep, checked.
+    """Return a sweep, checked: as it was ``said``, on top of what the model's file declares and of what is ``given``.
 
-    Args:
-        document: The model; what its file declares holds where nothing else is said.
-        given: What is set already.
-        said: The sweep.
-        keep: What is kept of each swarm besides its figures.
-        yes: Whether more than a million swarms are meant.
-        fidelity: How each swarm is run.
-        check: Points whose first replica is run in full besides; None for none.
-        part: Which of so many parts of its runs is to be run; None for all.
+    ``keep`` and what follows are those of ``btflow.sweep``.
 
     Raises:
         InputError: Something is wrong with it.
@@ -423,16 +410,7 @@ def declare(
     from btflow.sweeps.plan import plan  # imports the engine
 
     return plan(
-        document,
-        said.set,
-        points,
-        seed=seed,
-        replicas=replicas,
-        common=common,
-        keep=keep,
-        fidelity=fidelity,
-        check=number,
-        part=share,
+        document, said.set, points, seed, replicas, common, keep=keep, fidelity=fidelity, check=number, part=share
     )
 
 

@@ -500,8 +500,6 @@ def design(
         lists = {names: _listed(names, spec) for names, spec in specs.items()}
         _confirm(prod(spec.count for spec in lists.values()) * replicas, yes)
         return Design(tuple(axis(variables[names], spec) for names, spec in lists.items()))
-    if not specs:
-        raise InputError("sample", sample.text, "has nothing to vary", "at least one varied parameter")
     size = sample.size(len(specs))
     _confirm(size * replicas, yes)
     made = [_of_sample(spec, variables[names]) for names, spec in specs.items()]  # what is wrong is found before

@@ -10,16 +10,15 @@ from numpy.typing import NDArray
 
 from btflow import memory
 from btflow.errors import InputError, ScenarioError
-from btflow.kernels.fluid.state import Fluid
 from btflow.kernels.link.state import State
 from btflow.link import run
-from btflow.link.fluid import build_fluid, check
+from btflow.link.fluid import check
 from btflow.link.program import compile_link
 from btflow.link.results import QUANTILES, Measured, measured, sample_times
 from btflow.link.scenario import LinkScenario
-from btflow.link.state import LinkProgram, build, state_bytes
+from btflow.link.state import LinkProgram, state_bytes
 from btflow.options import MAX_SEED, Fidelity
-from btflow.sweeps.results import Statistic, Table
+from btflow.sweeps.results import Statistic, Table, prefixed
 
 Floats = NDArray[np.float64]
 
@@ -85,10 +84,6 @@ def queue_names(scenario: LinkScenario) -> tuple[str, ...]:
     return tuple(f"{link.name}.{way}" for link in scenario.access for way in ("uplink", "downlink"))
 
 
-def _prefixed(prefix: str, statistics: tuple[Statistic, ...], of: str = "") -> tuple[Statistic, ...]:
-    return tuple(s._replace(name=f"{prefix}_{s.name}", meaning=f"{of}{s.meaning}") for s in statistics)
-
-
 class Experiment(NamedTuple):
     """What the runs of a program have in common."""
 
@@ -116,12 +111,12 @@ class LinkStatistics:
     def tables(self) -> tuple[Table, ...]:
         """The figures in tables: of the whole, of each group of flows, of each queue if there are access links."""
         speech, records = (SPEECH, RECORDS) if self.fidelity == "full" else ((), ())
-        whole = (*DATA, *speech, *_prefixed("bottleneck", QUEUE, "bottleneck: "))
-        groups = _prefixed("group", (*GROUP, *records))
+        whole = (*DATA, *speech, *prefixed("bottleneck", QUEUE, "bottleneck: "))
+        groups = prefixed("group", (*GROUP, *records))
         found = (Table(whole), Table(groups, "flow_group", self.groups, "group of flows"))
         if not self.queues:
             return found
-        return (*found, Table(_prefixed("queue", QUEUE), "queue", self.queues, "access link and direction"))
+        return (*found, Table(prefixed("queue", QUEUE), "queue", self.queues, "access link and direction"))
 
     @property
     def width(self) -> int:
@@ -273,22 +268,14 @@ def replica_seed(seed: int, replica: int) -> int:
 
 
 class Links:
-    """The kind of link experiments."""
+    """The kind of link experiments (``runs.Kind``)."""
 
     keeps: tuple[str, ...] = ()
     seed = "seed of the point's replica 0, replica r has it plus r"
-
-    def compile(self, scenario: LinkScenario, fidelity: Fidelity = "full") -> LinkProgram:
-        """Return the program of an experiment at a fidelity."""
-        return compile_link(scenario, fidelity)
-
-    def check_flow(self, scenario: LinkScenario) -> None:
-        """Raise a ScenarioError if flow does not run an experiment."""
-        check(scenario)
-
-    def bytes(self, program: LinkProgram) -> int:
-        """Return the memory that an experiment takes [B]."""
-        return state_bytes(program)
+    compile = staticmethod(compile_link)
+    check_flow = staticmethod(check)
+    bytes = staticmethod(state_bytes)
+    load_kernels = staticmethod(run.load_kernels)
 
     def check_memory(self, scenario: LinkScenario, need: int) -> None:
         """Raise an InputError if an experiment needs more memory [B] than there is."""
@@ -301,10 +288,6 @@ class Links:
                 f"{have / 1e9:,.1f} GB: fewer flows, smaller windows, a shorter duration or a longer sample period",
             )
 
-    def load_kernels(self, program: LinkProgram) -> None:
-        """Load or compile the kernels."""
-        run.load_kernels(program)
-
     def figures(self, scenario: LinkScenario, program: LinkProgram) -> LinkStatistics:
         """Return what is found of each experiment."""
         return LinkStatistics(group_names(scenario), queue_names(scenario), program.fidelity)
@@ -314,11 +297,6 @@ class Links:
         if (group_names(scenario), queue_names(scenario)) != (figures.groups, figures.queues):
             raise InputError("flows", None, "differ from the other points'", "the same groups and access links")
         return Experiment(scenario, program)
-
-    def start(self, program: LinkProgram, seed: int, replica: int) -> State | Fluid:
-        """Return the state of a run before its first event."""
-        make = build_fluid if program.fidelity == "flow" else build
-        return make(program, replica_seed(seed, replica))
 
     def run(self, program: LinkProgram, seed: int, replica: int, watch: Callable[[], None]) -> State:
         """Return the state of a run at its end: that of ``simulate_link`` with the replica's seed."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from btflow.errors import InputError
 from btflow.sweeps import running, store
-from btflow.sweeps.database import Database, connected, lost_runs, of_store, open_arrays
+from btflow.sweeps.database import Database, connected, of_store, open_arrays
 from btflow.sweeps.declare import flag
 from btflow.sweeps.results import CORRELATED, OWN_SEEDS
 
@@ -69,7 +69,7 @@ def merge(out: str | os.PathLike[str], parts: Sequence[str | os.PathLike[str]], 
 
 
 def _opened(part: object, out: Path, held: ExitStack) -> Database:
-    """Return what is in the store of a part, all of which is known to be what was written."""
+    """Return what is in the store of a part, in which SQLite finds no damage."""
     if not isinstance(part, str | os.PathLike):
         raise InputError("parts", part, "is not a path", PARTS)
     path = Path(part)
@@ -79,8 +79,7 @@ def _opened(part: object, out: Path, held: ExitStack) -> Database:
         raise InputError("out", str(out), f"is inside {path}, one of the parts", "a path outside of them")
     with of_store(path, "parts"):
         found = Database(held.enter_context(closing(connected(path))), path, "parts")
-        if found.bad_rows():
-            raise lost_runs(path, "parts", "a row of its database is not what was written")
+        found.check()
     return found
 
 
@@ -99,16 +98,18 @@ def _whole(found: Sequence[Database]) -> Layout:
                 raise InputError("parts", str(each.path), reason, OWN_SEEDS)
             raise InputError("parts", str(each.path), reason, PARTS)
     for each in found:
-        name, part = str(each.path), each.layout.part
+        part, allowed, reason = each.layout.part, PARTS, ""
         if not part:
-            raise InputError("parts", name, "is a whole sweep", PARTS)
-        if part.partition("/")[2] != parts:
-            raise InputError("parts", name, f"is part {part}, and {first.path} is {first.layout.part}", PARTS)
-        if part in by_part:
-            raise InputError("parts", name, f"is part {part}, as {by_part[part].path} is", "each part once")
-        if left := each.layout.own - sum(each.counts()):
+            reason = "is a whole sweep"
+        elif part.partition("/")[2] != parts:
+            reason = f"is part {part}, and {first.path} is {first.layout.part}"
+        elif part in by_part:
+            reason, allowed = f"is part {part}, as {by_part[part].path} is", "each part once"
+        elif left := each.layout.own - sum(each.counts()):
             reason = f"is not complete: {left:,} of the {each.layout.own:,} runs of part {part} are left"
-            raise InputError("parts", name, reason, f"the same sweep with part {part} and resume=True, which runs them")
+            allowed = f"the same sweep with part {part} and resume=True, which runs them"
+        if reason:
+            raise InputError("parts", str(each.path), reason, allowed)
         by_part[part] = each
     missing = [f"{k}/{parts}" for k in range(1, int(parts) + 1) if f"{k}/{parts}" not in by_part]
     if missing:

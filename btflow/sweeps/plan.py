@@ -21,24 +21,15 @@ from btflow.errors import InputError
 from btflow.options import MAX_SEED, Fidelity
 from btflow.sweeps import precheck
 from btflow.sweeps.design import Coordinate, Design
-from btflow.sweeps.results import CHECK, FULL, PEER_ARRAYS, TIMES, Figures, Shape
-from btflow.sweeps.runs import Job, Kind, Point, Task, kind_of
+from btflow.sweeps.results import CHECK, FULL, PEER_ARRAYS, TIMES, Shape
+from btflow.sweeps.runs import Figures, Job, Kind, Point, Task, kind_of
 
 Contents = Mapping[tuple[str, str], str]
 """Content of files as TOML on one line, by the name that is varied and the path."""
 
 
-def contained(document: Document[Any], settings: Mapping[str, object]) -> dict[str, object]:
-    """Return settings with the content of files in place of their paths.
-
-    Raises:
-        InputError: A file cannot be read, or is not what its field takes.
-    """
-    return {name: _content(document, name, value) for name, value in settings.items()}
-
-
 def contents(document: Document[Any], design: Design) -> dict[tuple[str, str], str]:
-    """Return the content of every file that a varied value names; errors as in ``contained``."""
+    """Return the content of every file that a varied value names; errors as of ``_content``."""
     named = ((name, text) for name, text in _words(design) if not document.has_values(name) and _names_file(text))
     return {(name, text): str(_content(document, name, text)) for name, text in named}
 
@@ -78,6 +69,7 @@ def _names_file(value: object) -> bool:
 
 
 def _content(document: Document[Any], name: str, value: object) -> object:
+    """Return a setting, in place of a path the file's content; an InputError if that is not what its field takes."""
     if isinstance(value, dict) and "base" in value:
         value = inline(value)
     if document.has_values(name) or not _names_file(value):
@@ -86,19 +78,11 @@ def _content(document: Document[Any], name: str, value: object) -> object:
     return inline(content) if isinstance(content, dict) else value
 
 
-FORMAT = 4
-"""Of the store; the former two had arrays without a database, all three these without ``dataset.SUMS``."""
+FORMAT = 5
+"""Of the store: the first two had no database, the next two a checksum in each row."""
 
-_SHOWN = {
-    "model": "model",
-    "design": "design",
-    "seed": "seed",
-    "replicas": "replicas",
-    "keep": "kept",
-    "fidelity": "fidelity",
-    "check": "checked points",
-    "part": "part",
-}
+_SHOWN = ("model", "design", "seed", "replicas", "keep", "fidelity", "check", "part")
+_WORDS = {"keep": "kept", "check": "checked points"}
 
 
 def check_same(path: Path | None, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:
@@ -112,8 +96,8 @@ def check_same(path: Path | None, there: Mapping[str, Any], here: Mapping[str, A
 def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
     """Return in what the attributes of a store are not those of a sweep."""
     found = [
-        f"{shown} {_text(there.get(name, ''))} there, {_text(here.get(name, ''))} here"
-        for name, shown in _SHOWN.items()
+        f"{_WORDS.get(name, name)} {_text(there.get(name, ''))} there, {_text(here.get(name, ''))} here"
+        for name in _SHOWN
         if there.get(name, "") != here.get(name, "")
     ]
     if there.get("store_format") != here["store_format"]:
@@ -288,7 +272,7 @@ class Plan:
             "model": self.job.scenario.name,
             "scenario_hash": self.job.scenario.digest(),
             "design": self.design.kind,
-            "values": json.dumps(_digests(self.design)),
+            "values": json.dumps({c.name: _digest(c) for c in self.design.coordinates()}),
             "contents": json.dumps(word_digests(self.job.scenario.document, self.design, self.contents)),
             "seed": self.seed,
             "replicas": self.replicas,
@@ -319,12 +303,8 @@ class Plan:
         )
 
 
-def _digests(design: Design) -> dict[str, str]:
-    """Return a digest of the values of each parameter."""
-    return {c.name: _digest(c) for c in design.coordinates()}
-
-
 def _digest(of: Coordinate) -> str:
+    """Return a digest of the values of a parameter."""
     values = repr(of.values.tolist()).encode() if of.values.dtype == object else of.values.tobytes()
     return hashlib.sha256(f"{of.dimension} {of.values.dtype} ".encode() + values).hexdigest()[:16]
 
@@ -333,28 +313,16 @@ def plan(
     document: Document[Any],
     fixed: Mapping[str, object],
     design: Design,
-    *,
     seed: int,
     replicas: int,
     common: bool = False,
+    *,
     keep: str | Sequence[str] | None = (),
     fidelity: Fidelity = "full",
     check: int = 0,
     part: str = "",
 ) -> Plan:
-    """Return a sweep of a model over a design.
-
-    Args:
-        document: The model.
-        fixed: What is set in it for all points.
-        design: The points.
-        seed: Seed of the sweep.
-        replicas: Swarms of each point.
-        common: Whether all points have the sweep's seed.
-        keep: What is kept of each swarm besides its figures.
-        fidelity: How each is run.
-        check: Points whose first replica is run in full besides.
-        part: The part that is to be run; empty for all.
+    """Return a sweep of a model over a design, with ``fixed`` set at all points; the rest is as ``Plan`` has it.
 
     Raises:
         InputError: No point makes a scenario, a value is wrong, what is to be kept is unknown, or there are fewer
@@ -363,7 +331,7 @@ def plan(
     kind = kind_of(document.kind.model)
     keep, checked = kept(keep, kind.keeps), precheck.checked_points(design, check)
     precheck.check_superseded(document, fixed, design)
-    fixed = contained(document, fixed)
+    fixed = {name: _content(document, name, value) for name, value in fixed.items()}
     base, program = _first_scenario(document, kind, fixed, design, fidelity)
     precheck.check_files(document, base.given, design)
     if fidelity == "flow":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,28 +61,9 @@ class Table(NamedTuple):
         return len(self.statistics) * len(self.parts)
 
 
-class Figures(Protocol):
-    """All figures of a run; the same for every run of a sweep."""
-
-    @property
-    def only_full(self) -> tuple[str, ...]:
-        """Names of what flow does not know of a run."""
-
-    @property
-    def tables(self) -> tuple[Table, ...]:
-        """The tables, in the order in which ``of`` returns them."""
-
-    @property
-    def width(self) -> int:
-        """Number of figures."""
-
-    def of(self, common: Any, found: Any) -> Floats:
-        """Return the figures of a run (width,): table after table, all of a part's before the next part's.
-
-        Args:
-            common: What all runs of the point have in common (``Kind.common``).
-            found: What was kept of the run (``Kind.collect``).
-        """
+def prefixed(prefix: str, statistics: tuple[Statistic, ...], of: str = "") -> tuple[Statistic, ...]:
+    """Return figures of a part of a run, whose names begin with what it is of."""
+    return tuple(s._replace(name=f"{prefix}_{s.name}", meaning=f"{of}{s.meaning}") for s in statistics)
 
 
 PEER_ARRAYS = (*(f"peer_{name}" for name in PER_PEER), "class_number")
@@ -205,16 +186,8 @@ class Part:
 
     def cut(self, count: int, elapsed: float) -> Part:
         """Return the first units alone, and how long they took."""
-        return replace(
-            self,
-            status=self.status[:count],
-            reasons=self.reasons[:count],
-            cpu=self.cpu[:count],
-            seed=self.seed[:count],
-            values=self.values[:count],
-            swarms=self.swarms[:count],
-            elapsed=elapsed,
-        )
+        columns = ("status", "reasons", "cpu", "seed", "values", "swarms")
+        return replace(self, elapsed=elapsed, **{name: getattr(self, name)[:count] for name in columns})
 
 
 class Rows(NamedTuple):

@@ -5,72 +5,26 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from btflow.config.kinds import ParametrisedModel
 from btflow.errors import InputError, SimulationError
 from btflow.link.scenario import LinkScenario
 from btflow.options import Fidelity
-from btflow.sweeps.link_figures import Links
-from btflow.sweeps.results import Figures, Part, Shape, Table
-from btflow.sweeps.swarm_figures import Swarms
+from btflow.sweeps.link_figures import Links, LinkStatistics
+from btflow.sweeps.results import Part, Shape, Table
+from btflow.sweeps.swarm_figures import Statistics, Swarms
 
+Kind = Swarms | Links
+"""How the runs of a kind of scenario are made, run and looked at. Both have the same methods and attributes."""
 
-class Kind(Protocol):
-    """How the runs of a kind of scenario are made, run and looked at.
-
-    Attributes:
-        keeps: What can be kept of a run besides its figures.
-        seed: What the seed of a point is.
-    """
-
-    keeps: tuple[str, ...]
-    seed: str
-
-    def compile(self, scenario: Any, fidelity: Fidelity = "full") -> Any:
-        """Return the program of a scenario at a fidelity; an InputError if there is none."""
-
-    def check_flow(self, scenario: Any) -> None:
-        """Raise an InputError if flow does not run a scenario."""
-
-    def bytes(self, program: Any) -> int:
-        """Return the memory that a run takes [B]."""
-
-    def check_memory(self, scenario: Any, need: int) -> None:
-        """Raise an InputError if a run of a scenario needs more memory [B] than there is."""
-
-    def load_kernels(self, program: Any) -> None:
-        """Load or compile the kernels that a program needs."""
-
-    def figures(self, scenario: Any, program: Any) -> Figures:
-        """Return what is found of each run of a sweep to which a scenario belongs."""
-
-    def common(self, scenario: Any, program: Any, figures: Any) -> Any:
-        """Return what all runs of a program have in common; an InputError if they have not the figures."""
-
-    def start(self, program: Any, seed: int, replica: int) -> Any:
-        """Return the state of a run before its first event."""
-
-    def run(self, program: Any, seed: int, replica: int, watch: Callable[[], None]) -> Any:
-        """Return the state of a run at its end.
-
-        Args:
-            program: The program.
-            seed: Seed of the point.
-            replica: Number of the replica.
-            watch: Called a few times a second; what it raises ends the run.
-        """
-
-    def collect(self, program: Any, state: Any, *, series: bool) -> Any:
-        """Return what is kept of a run, with what its time series are made of or without."""
-
-
-_SWARMS, _LINKS = Swarms(), Links()
+Figures = Statistics | LinkStatistics
+"""All figures of a run, the same for every run of a sweep."""
 
 
 def kind_of(model: type[ParametrisedModel]) -> Kind:
     """Return the kind of some class of scenarios."""
-    return _LINKS if issubclass(model, LinkScenario) else _SWARMS
+    return Links() if issubclass(model, LinkScenario) else Swarms()
 
 
 BUDGET = 1.0
@@ -137,7 +91,7 @@ class Job:
     scenario: Any
     """The base scenario, of a swarm or of a link experiment."""
     statistics: Any
-    """What is found of each swarm or experiment, ``btflow.sweeps.results.Figures``."""
+    """What is found of each swarm or experiment, ``Kind.figures``."""
     shape: Shape
     """What is kept of each besides."""
     fidelity: Fidelity = "full"
@@ -162,7 +116,7 @@ class Job:
     def prepare(self, point: Point) -> Prepared:
         """Return what all replicas of a point need; an InputError if it cannot be run."""
         scenario, kind = self.scenario.set(**point.settings), self.kind
-        program = kind.compile(scenario, "full" if point.full else self.fidelity)
+        program: Any = kind.compile(scenario, "full" if point.full else self.fidelity)
         kind.check_memory(scenario, kind.bytes(program))
         digest = scenario.digest() if self.shape.swarms else ""
         return Prepared(point, digest, program, kind.common(scenario, program, self.statistics))
@@ -221,9 +175,9 @@ class _Worker:
             self._last = self.job.prepare(point)
         program, kind, shape = self._last.program, self.job.kind, self.job.shape
         begun = time.thread_time()
-        state = kind.run(program, point.seed, replica, self._watch)
+        state: Any = kind.run(program, point.seed, replica, self._watch)
         own = time.thread_time() - begun
-        found = kind.collect(program, state, series=shape.times > 0 or shape.swarms)
+        found: Any = kind.collect(program, state, series=shape.times > 0 or shape.swarms)
         figures = self.job.statistics.of(self._last.common, found)
         part.put(number, self._last.scenario, program, found, figures, own)
 

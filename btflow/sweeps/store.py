@@ -2,36 +2,29 @@
 
 Each task that comes back is one transaction: whenever the process, the machine or the disk gives up, SQLite goes back
 to the last whole one, and what is missing runs again. The database stays when the sweep is complete: the arrays are a
-copy for whoever opens the folder as zarr, which ``--resume`` makes again where they are damaged, and
+copy for whoever opens the folder as zarr, which ``--resume`` makes again where they are not whole, and
 ``--retry-failed`` goes on with the rows. It has no write-ahead log but a rollback journal, SQLite's default: a log
 would want shared memory, which network drives have not, and could not be read where nothing can be written.
 
-What SQLite does not do is done here:
-
-- It has no checksums of what is in its pages. Each row has one (``zlib.crc32``): a changed bit would be a figure.
-- Its lock of a database ends with each transaction, and one held for the whole sweep would keep readers out. So a
-  database beside it, in which there is nothing, is held by a transaction that lasts as long as the sweep.
+SQLite's lock of a database ends with each transaction, and one held for the whole sweep would keep readers out. So a
+database beside it, in which there is nothing, is held by a transaction that lasts as long as the sweep.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sqlite3
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from btflow.errors import InputError
 from btflow.sweeps.results import FAILED
-from btflow.units.formatting import counted
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -46,12 +39,6 @@ LOCK = "lock.sqlite"
 
 LONGEST_NAME = 255
 """Bytes of a file's name that file systems take."""
-
-LARGEST_METADATA = 2**26
-"""Most bytes of a group's metadata that are read."""
-
-MARKS = {"scenario_hash", "common_random_numbers"}
-"""Attributes that a sweep has and other zarr groups have not."""
 
 
 def check_path(path: Path, resume: bool) -> None:
@@ -70,35 +57,18 @@ def check_path(path: Path, resume: bool) -> None:
             os.rmdir(tempfile.mkdtemp(prefix=".btflow-", dir=path.parent))  # root may write anywhere, but for /proc
         except OSError as error:
             raise InputError("out", str(path), f"cannot be written: {error.strerror}", allowed) from None
-    elif is_former(path):
-        reason = f"is a sweep without {database.FILE}: it can be read, not gone on with"
-        raise InputError("out", str(path), reason, "another path; btflow export and btflow.open_sweep read it")
     elif not (is_store(path) or (resume and _is_begun(path))):
-        raise InputError("out", str(path), "exists and is something else than a sweep", "another path")
+        reason = f"exists and is something else than a sweep with its {database.FILE}"
+        raise InputError("out", str(path), reason, "another path")
     elif not resume:
         raise InputError("out", str(path), "exists", "resume=True to go on with it, or another path")
+    elif not os.access(path, os.W_OK | os.X_OK):
+        raise InputError("out", str(path), "cannot be written", "a store that can, such as a copy of it (cp -r)")
 
 
 def is_store(path: Path) -> bool:
     """Return whether something is the store of a sweep."""
     return os.path.isfile(path / database.FILE)  # of a path that no system takes, too
-
-
-def is_former(path: Path) -> bool:
-    """Return whether something has the arrays of a sweep alone."""
-    return not is_store(path) and _attributes(path).keys() >= MARKS
-
-
-def _attributes(path: Path) -> dict[str, Any]:
-    """Return the attributes of the arrays of a store, none if there are none."""
-    file = path / "zarr.json"
-    try:
-        if file.is_file() and file.stat().st_size <= LARGEST_METADATA:
-            found = json.loads(file.read_bytes())["attributes"]
-            return found if isinstance(found, dict) else {}
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        pass
-    return {}
 
 
 def _is_begun(path: Path) -> bool:
@@ -111,13 +81,12 @@ class Store(database.Database):
 
     Attributes:
         new: Whether there was nothing.
-        lost: Number of runs whose rows were damaged; they run again.
     """
 
     def __init__(self, connection: sqlite3.Connection, path: Path | None, layout: Layout, durable: bool = True) -> None:
         from btflow.sweeps.plan import check_same
 
-        self.durable, self.lost = durable, 0
+        self.durable = durable
         connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'OFF'}")
         made = layout.as_content()
         with database.transaction(connection):
@@ -125,10 +94,12 @@ class Store(database.Database):
             if self.new:
                 for statement in database.SCHEMA:
                     connection.execute(statement)
-                connection.execute("INSERT INTO sweep VALUES (?, ?, ?)", (*made, database.crc(made)))
+                connection.execute("INSERT INTO sweep VALUES (?)", (made,))
         super().__init__(connection, path)
         check_same(path, self.layout.attributes, layout.attributes)
-        self._verify(made)
+        if self._content != made:
+            raise self.damaged(f"the layout in {database.FILE} is not what was written")
+        self.check()
         (self._task,) = self._one("SELECT COALESCE(MAX(task), 0) FROM runs")
 
     def pending(self) -> Iterator[range]:
@@ -138,12 +109,11 @@ class Store(database.Database):
         """
         of = "SELECT unit FROM runs WHERE unit >= ? AND unit < ? ORDER BY unit"
         for span in (span for block in reversed(range(len(self.layout.blocks))) for span in self.layout.spans(block)):
-            ends = span.start, span.stop
-            there = np.fromiter((unit for (unit,) in self.connection.execute(of, ends)), np.int64)
-            edges = [span.start - 1, *_edges(there), span.stop]
-            for before, after in zip(edges[::2], edges[1::2], strict=True):
-                if after - before > 1:
-                    yield range(before + 1, after)
+            found = self.connection.execute(of, (span.start, span.stop))
+            there = np.fromiter((unit for (unit,) in found), np.int64)
+            edges = np.concatenate([[span.start - 1], there, [span.stop]])
+            for before in np.flatnonzero(np.diff(edges) > 1):
+                yield range(int(edges[before]) + 1, int(edges[before + 1]))
 
     def add(self, part: Part) -> None:
         """Keep a part for good.
@@ -159,31 +129,30 @@ class Store(database.Database):
         rows = (
             (unit, self._task, *of_unit, numbers.tobytes()) for unit, *of_unit, numbers in zip(*columns, strict=True)
         )
-        insert = "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+        kept = ((unit, *swarm) for unit, swarm in zip(units, part.swarms, strict=True) if swarm is not None)
         with self.writing():
-            self.connection.executemany(insert, ((*row, database.crc(row)) for row in rows))
-            # One may be there already: of a run whose row was damaged.
-            insert = "INSERT OR REPLACE INTO swarms VALUES (?, ?, ?, ?)"
-            swarms = ((unit, *swarm) for unit, swarm in zip(units, part.swarms, strict=True) if swarm is not None)
-            self.connection.executemany(insert, ((*row, database.crc(row)) for row in swarms))
+            self.connection.executemany("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+            self.connection.executemany("INSERT INTO swarms VALUES (?, ?, ?)", kept)
 
     def take(self, other: database.Database) -> None:
-        """Keep all that another store of the sweep has, with the checksums that it has been given there."""
+        """Keep all that another store of the sweep has."""
         with self.writing():
-            for table, width in (("runs", 8), ("swarms", 4)):
+            for table, marks in (("runs", "?, ?, ?, ?, ?, ?, ?"), ("swarms", "?, ?, ?")):
                 rows = other.connection.execute(f"SELECT * FROM {table}")
-                self.connection.executemany(f"INSERT INTO {table} VALUES (?{', ?' * (width - 1)})", rows)
+                self.connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
 
     def forget_failures(self) -> None:
         """Make every failed run one that has not been run: there may be more memory now, say."""
+        from btflow.sweeps.dataset import SUMS, sync
+
         with self.writing():
-            if self.connection.execute("DELETE FROM runs WHERE status = ?", (FAILED,)).rowcount:
-                self.connection.execute("DELETE FROM files")
+            if self.connection.execute("DELETE FROM runs WHERE status = ?", (FAILED,)).rowcount and self.path:
+                (self.path / SUMS).unlink(missing_ok=True)  # the arrays are complete no more
+                if self.durable:
+                    sync(self.path)
 
-    def write_arrays(self) -> Path | None:
-        """Write the arrays of a complete sweep, unless they are there; return the file for which they are made again.
-
-        A part of a sweep gets none.
+    def write_arrays(self) -> None:
+        """Write the arrays of a complete sweep, unless they are there and whole; a part of a sweep gets none.
 
         Raises:
             OSError: They cannot be written; the database has all that was run.
@@ -191,22 +160,13 @@ class Store(database.Database):
         from btflow.sweeps import dataset
 
         assert self.path is not None
-        if self.layout.part:
-            return None
-        bad = self.bad_file()
-        if self.files() and bad is None:
-            return None
-        with self.writing():
-            self.connection.execute("DELETE FROM files")
+        if self.layout.part or dataset.bad_file(self.path) is None:
+            return
         with database.of_store(self.path), tempfile.TemporaryDirectory(prefix=".arrays-", dir=self.path) as folder:
             made = Path(folder, "arrays")
             made.mkdir()
             dataset.write_zarr(self.layout, self.dataset(), made)
-            files = dataset.file_digests(made)
             dataset.replace(made, self.path, self.durable)
-        with self.writing():
-            self.connection.executemany("INSERT INTO files VALUES (?, ?)", files.items())
-        return bad
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -214,30 +174,6 @@ class Store(database.Database):
         self._window.cache_clear()
         with database.of_store(self.path), database.transaction(self.connection):
             yield
-
-    def _verify(self, made: tuple[str, bytes]) -> None:
-        """Delete the rows that are damaged, so that they run again; an InputError if SQLite cannot read them."""
-        if tuple(self._content) != made:
-            raise self.damaged(f"the layout in {database.FILE} is not what was written")
-        (said,) = self._one("PRAGMA integrity_check(1)")
-        if said != "ok":
-            raise self.damaged(f"{database.FILE}: {str(said).splitlines()[-1]}")
-        bad = self.bad_rows()
-        self.lost = len(bad)
-        with self.writing():
-            self.connection.executemany("DELETE FROM runs WHERE unit = ?", bad)
-            if bad:
-                self.connection.execute("DELETE FROM files")
-
-
-def _edges(there: NDArray[np.int64]) -> list[int]:
-    """Return first and last of each stretch of consecutive numbers, one after the other."""
-    if not len(there):
-        return []
-    cuts = np.flatnonzero(np.diff(there) > 1)
-    return [
-        int(edge) for pair in zip([0, *cuts + 1], [*cuts, len(there) - 1], strict=True) for edge in there[list(pair)]
-    ]
 
 
 @contextmanager
@@ -262,7 +198,14 @@ def opened(path: Path, sweep: Plan | Layout, *, resume: bool = False, durable: b
     from btflow.sweeps import dataset  # takes a second, in which there would be a folder with nothing
 
     with ExitStack() as held:
-        made = _make_folder(path, resume)
+        with database.of_store(path):
+            made = True
+            try:
+                path.mkdir()
+            except FileExistsError:
+                made = False
+                if not resume:  # a process has come in between
+                    raise TakenError(path) from None
         try:
             with database.of_store(path):
                 held.enter_context(_held(path))
@@ -273,7 +216,7 @@ def opened(path: Path, sweep: Plan | Layout, *, resume: bool = False, durable: b
                 store = Store(connection, path, layout, durable)
                 if made and durable:
                     dataset.sync(path.parent)  # the folder's name; SQLite sees to all that is in it
-        except TakenError:  # by a process that has come in between
+        except TakenError:
             raise
         except BaseException:
             if made:
@@ -284,18 +227,6 @@ def opened(path: Path, sweep: Plan | Layout, *, resume: bool = False, durable: b
         yield store
 
 
-def _make_folder(path: Path, resume: bool) -> bool:
-    """Make the folder of a store and return whether it was not there."""
-    with database.of_store(path):
-        try:
-            path.mkdir()
-        except FileExistsError:
-            if not resume:
-                raise _taken(path) from None
-            return False
-        return True
-
-
 @contextmanager
 def _held(path: Path) -> Iterator[None]:
     """Hold a store; SQLite gives it back when the process ends, however that comes."""
@@ -304,12 +235,9 @@ def _held(path: Path) -> Iterator[None]:
             connection.execute("PRAGMA journal_mode = OFF")  # nothing is written
             connection.execute("BEGIN EXCLUSIVE")
         except sqlite3.OperationalError as error:
-            name = database.error_name(error)
-            if name == "SQLITE_BUSY":
-                raise _taken(path) from None
-            if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
-                raise InputError("out", str(path), f"cannot be written: {error}", "another path") from None
-            allowed = "a path on storage with file locks, such as a local disk"
+            if database.error_name(error) == "SQLITE_BUSY":
+                raise TakenError(path) from None
+            allowed = "a path on storage that can be written and has file locks, such as a local disk"
             raise InputError("out", str(path), f"cannot be locked: {error}", allowed) from None
         yield
 
@@ -317,37 +245,8 @@ def _held(path: Path) -> Iterator[None]:
 class TakenError(InputError):
     """Another process holds the store."""
 
-
-def _taken(path: Path) -> TakenError:
-    return TakenError("out", str(path), "is being written by another process", "one sweep at a time")
-
-
-def read_only_counts(path: Path, plan: Plan, *, retry_failed: bool) -> tuple[int, int]:
-    """Return how many runs of a store that cannot be written are done and how many failed, if nothing is left to do.
-
-    Raises:
-        InputError: It is another sweep's, or something is to be run or written.
-    """
-    from btflow.sweeps.plan import check_same
-
-    check_path(path, resume=True)
-    with database.of_store(path), closing(database.connected(path)) as connection:
-        found = database.Database(connection, path)
-        check_same(path, found.layout.attributes, plan.identity())
-        done, failed = found.counts()
-        arrays = found.layout.part or (found.files() and not found.bad_file())
-        if done + failed < found.layout.own or found.bad_rows() or not arrays:
-            raise unwritable(path, f"it is not complete, or damaged, so that {plan.job.noun} are to be run")
-    if failed and retry_failed:
-        lost, are = counted(failed, plan.job.noun.removesuffix("s")), "is" if failed == 1 else "are"
-        raise unwritable(path, f"{lost} that failed {are} to be run again")
-    return done, failed
-
-
-def unwritable(path: Path, reason: str) -> InputError:
-    """Return the error for a store that cannot be written."""
-    allowed = "a file system and a folder that can be written, such as a copy of the store there (cp -r)"
-    return InputError("out", str(path), f"cannot be written: {reason}", allowed)
+    def __init__(self, path: Path) -> None:
+        super().__init__("out", str(path), "is being written by another process", "one sweep at a time")
 
 
 def open_store(path: Path, field: str) -> xr.Dataset:
@@ -357,36 +256,18 @@ def open_store(path: Path, field: str) -> xr.Dataset:
         InputError: It is no store, or it is damaged.
     """
     from btflow.sweeps import dataset
-    from btflow.sweeps.plan import FORMAT
 
-    if is_store(path):
-        with database.of_store(path, field):
-            found = database.Database(database.connected(path), path, field)
-            if not found.files():
-                return found.dataset()
-            bad = found.bad_file()
-        lost = "the same sweep with resume=True, which writes it again"
-    else:
-        lost, known = "a copy of the store that is whole", dataset.sums(path)
-        if not known and not os.path.lexists(path / dataset.SUMS):
-            if not is_former(path):
-                raise InputError(field, str(path), "is not the store of a sweep", "the store that a sweep wrote")
-            if _attributes(path).get("store_format") in (None, *range(FORMAT)):
-                return _former(path, field, lost)
-        bad = dataset.bad_file(path, known) if known else path / dataset.SUMS
-    if bad is not None:
+    if os.path.lexists(path / dataset.SUMS):
+        bad = dataset.bad_file(path)
+        if bad is None:
+            return database.open_arrays(path)
+        again = "the same sweep with resume=True, which writes it again"
+        allowed = again if is_store(path) else "a copy of the store that is whole"
         reason = f"is damaged: {bad.relative_to(path)} is missing or is not what was written"
-        raise InputError(field, str(path), reason, lost)
-    return database.open_arrays(path)
-
-
-def _former(path: Path, field: str, lost: str) -> xr.Dataset:
-    """Return the dataset of arrays of a former version."""
-    try:
-        found = database.former_arrays(path)
-    except Exception as error:  # zarr raises anything for what it did not write
-        reason = f"is damaged: its arrays cannot be read ({type(error).__name__})"
-        raise InputError(field, str(path), reason, lost) from None
-    text = "is of a former version, without checksums: not all damage of it can be found"
-    print(f"btflow: warning: {path} {text}", file=sys.stderr, flush=True)
-    return found
+        raise InputError(field, str(path), reason, allowed)
+    if not is_store(path):
+        reason = "is not the store of a sweep, or of a version before sweep.sqlite and SHA256SUMS"
+        allowed = "the store that a sweep wrote; the version that wrote a former one exports it"
+        raise InputError(field, str(path), reason, allowed)
+    with database.of_store(path, field):
+        return database.Database(database.connected(path), path, field).dataset()

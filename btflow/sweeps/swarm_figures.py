@@ -27,7 +27,7 @@ from btflow.swarm.replica import (
     utilisation,
 )
 from btflow.swarm.scenario import Scenario
-from btflow.sweeps.results import Statistic, Table
+from btflow.sweeps.results import Statistic, Table, prefixed
 
 Floats = NDArray[np.float64]
 
@@ -147,25 +147,12 @@ class Statistics:
         return ONLY_FULL
 
     @property
-    def by_group(self) -> tuple[Statistic, ...]:
-        """Figures of a group of peers."""
-        known = (*COMPLETION, *UPLOADS, *LIMITED, *(UPLINKS if self.linked else ()))
-        return tuple(s for s in known if self.fidelity == "full" or s.name not in ONLY_FULL)
-
-    @property
-    def whole(self) -> tuple[Statistic, ...]:
-        """Figures of the swarm."""
-        return (*self.by_group, *SWARM)
-
-    @property
-    def by_class(self) -> tuple[Statistic, ...]:
-        """Figures of each class."""
-        return tuple(s._replace(name=f"class_{s.name}") for s in self.by_group)
-
-    @property
     def tables(self) -> tuple[Table, ...]:
         """The figures in tables: of the whole swarm, and of each class."""
-        return Table(self.whole), Table(self.by_class, "peer_class", self.classes, "class of the peers")
+        known = (*COMPLETION, *UPLOADS, *LIMITED, *(UPLINKS if self.linked else ()))
+        group = tuple(s for s in known if self.fidelity == "full" or s.name not in ONLY_FULL)
+        of_class = Table(prefixed("class", group), "peer_class", self.classes, "class of the peers")
+        return Table((*group, *SWARM)), of_class
 
     @property
     def width(self) -> int:
@@ -273,30 +260,15 @@ State = tuple[SwarmState | Flow, Access | None]
 
 
 class Swarms:
-    """The kind of swarms."""
+    """The kind of swarms (``runs.Kind``)."""
 
     keeps: tuple[str, ...] = ("peers", "series", "swarms")
     seed = "seed of the point's replicas"
-
-    def compile(self, scenario: Scenario, fidelity: Fidelity = "full") -> Program:
-        """Return the program of a scenario at a fidelity."""
-        return compile_scenario(scenario, fidelity)
-
-    def check_flow(self, scenario: Scenario) -> None:
-        """Raise a ScenarioError if flow does not run a scenario."""
-        check_flow(scenario)
-
-    def bytes(self, program: Program) -> int:
-        """Return the memory that a swarm takes [B]."""
-        return swarm_run.swarm_bytes(program)
-
-    def check_memory(self, scenario: Scenario, need: int) -> None:
-        """Raise an InputError if a swarm needs more memory [B] than there is."""
-        swarm_run.check_memory(scenario, need)
-
-    def load_kernels(self, program: Program) -> None:
-        """Load or compile the kernels that a program needs."""
-        swarm_run.load_kernels(program)
+    compile = staticmethod(compile_scenario)
+    check_flow = staticmethod(check_flow)
+    bytes = staticmethod(swarm_run.swarm_bytes)
+    check_memory = staticmethod(swarm_run.check_memory)
+    load_kernels = staticmethod(swarm_run.load_kernels)
 
     def figures(self, scenario: Scenario, program: Program) -> Statistics:
         """Return what is found of each swarm."""
@@ -307,10 +279,6 @@ class Swarms:
         if program.class_names != figures.classes:
             raise InputError("classes", program.class_names, "differ from the other points'", "the same classes")
         return peers(program, scenario.swarm.file_size)
-
-    def start(self, program: Program, seed: int, replica: int) -> State:
-        """Return the state of a swarm before its first event."""
-        return swarm_run.start(program, seed, replica)
 
     def run(self, program: Program, seed: int, replica: int, watch: Callable[[], None]) -> State:
         """Return the state of a swarm at its end: that of ``simulate`` with the point's seed."""

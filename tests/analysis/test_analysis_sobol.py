@@ -58,7 +58,7 @@ def test_replicas_are_averaged_and_tell_how_much_is_chance() -> None:
 @pytest.mark.filterwarnings("ignore:Consolidated metadata")
 def test_names_keep_their_order_in_a_store(tmp_path: Path) -> None:
     design = made.saltelli(lambda x: x[0] + 0.1 * x[1], {"rtt": (0.0, 1.0), "loss": (0.0, 1.0)}, 64)
-    design.to_zarr(tmp_path / "s.zarr")
+    made.store(design, tmp_path / "s.zarr")
     stored = open_store("store", tmp_path / "s.zarr")
     whole, read = (analysis.sobol_indices(ds, "completion_mean", resamples=100) for ds in (design, stored))
     assert read["parameter"].values.tolist() == ["rtt", "loss"]

@@ -8,8 +8,10 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -21,11 +23,15 @@ from btflow import load, open_sweep
 from btflow.swarm.scenario import Scenario
 from btflow.sweeps import database
 from btflow.sweeps.database import FILE
+from btflow.sweeps.dataset import Layout
 from btflow.sweeps.declare import declaration, declare
 from btflow.sweeps.plan import Plan
 from btflow.sweeps.results import Part
 from btflow.sweeps.store import Store
 from validation.served import PATIENCE
+
+REFUSED = tomllib.loads((Path(__file__).parents[1] / "refused.toml").read_text(encoding="utf-8"))
+"""What is refused, by table."""
 
 TINY = {"leechers": 3, "file_size": "512 KiB"}
 """A swarm of a millisecond."""
@@ -81,6 +87,15 @@ def finished(path: Path) -> int:
     with contextlib.suppress(sqlite3.Error), contextlib.closing(database.connected(path)) as opened:
         return int(opened.execute("SELECT COUNT(*) FROM runs").fetchone()[0])
     return 0
+
+
+def relabelled(path: Path, **attributes: Any) -> None:
+    """Change attributes of a sweep in its store, as if another version had written it."""
+    with contextlib.closing(sqlite3.connect(path / FILE)) as connection, connection:
+        (content,) = connection.execute("SELECT layout FROM sweep").fetchone()
+        layout = Layout.from_content(content)
+        content = replace(layout, attributes=layout.attributes | attributes).as_content()
+        connection.execute("UPDATE sweep SET layout = ?", (content,))
 
 
 def bits(found: xr.Dataset) -> xr.Dataset:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from btflow import load, simulate
 from btflow.errors import SimulationError
+from btflow.sweeps.dataset import write_sums
 
 Floats = NDArray[np.float64]
 
@@ -23,6 +25,12 @@ MEANINGS = {
     "loss": "packets lost",
 }
 STATISTICS = {"completion_mean": ("s", "mean completion time"), "seed_copies": ("1", "payload sent by the seeds")}
+
+
+def store(ds: xr.Dataset, path: Path, **how: Any) -> None:
+    """Write a sweep as the arrays of a store, with their digests."""
+    ds.to_zarr(path, **how)
+    write_sums(path)
 
 
 def coordinate(name: str, dim: str, values: Sequence[Any]) -> xr.Variable:

@@ -11,6 +11,7 @@ import pytest
 import xarray as xr
 from internet_made import FIXED, SMALL, constant, file, swarm
 from program import Run
+from sweep_made import REFUSED
 
 from btflow import analysis, load, simulate, sweep
 from btflow.analysis.design import value_text
@@ -40,68 +41,8 @@ def test_iplane_alone_is_one_value_of_internet(run: Run) -> None:
     assert drawn["rtt"].dtype == float  # of numbers it is the distribution
 
 
-REFUSED: dict[str, tuple[str, list[str], str]] = {
-    "a grid": ("rao2010", ["--vary=internet=none,iplane", "--vary=rtt=0ms,50ms"], "rtt = '0ms': is never used: inter"),
-    "at once": (
-        "rao2010",
-        ["--vary=internet,rtt=(none,50ms),(iplane,0ms)"],
-        "rtt = '0ms': is never used: internet = i",
-    ),
-    "set": (
-        "rao2010",
-        ["--vary=internet=iplane,my.toml", "--set=loss=0%"],
-        "loss = '0%': is never used: internet = iplane",
-    ),
-    "varied": (
-        "rao2010",
-        ["--vary=rtt=0s,1s", "--set=internet=iplane"],
-        "rtt = '0s': is never used: internet = iplane",
-    ),
-    "drawn": (
-        "rao2010",
-        ["--vary=internet=none,iplane", "--vary=loss=lin(0%,5%)", "--sample=sobol:8"],
-        "is never used: internet = iplane takes its place",
-    ),
-    "by a field": (
-        "rao2010",
-        ["--vary=paths.internet=none,iplane", "--vary=loss=0%,1%"],
-        "is never used: paths.internet =",
-    ),
-    "left out in vain": (
-        "rao2010",
-        ["--vary=rtt,internet=(1s,none),(none,none)"],
-        "rtt = 'none': does not start with a number",
-    ),
-    "left out alone": ("rao2010", ["--vary=rtt=1s,none"], "rtt = 'none': does not start with a number"),
-    "twice": ("rao2010", ["--vary=rtt,internet=(none,iplane),(none,iplane)"], "'none, iplane': is there twice"),
-    "damaged beside an RTT": (
-        "rao2010",
-        ["--vary=internet=none,falls.toml", "--set=rtt=1s"],
-        "falls at share 1, in falls.toml; allowed: values",
-    ),
-    "damaged": (
-        "rao2010",
-        ["--vary=internet=none,falls.toml"],
-        "falls at share 1, in falls.toml; allowed: values",
-    ),
-    "no TOML": (
-        "rao2010",
-        ["--vary=internet=none,broken.toml"],
-        "internet = 'broken.toml': broken.toml is not valid TOML",
-    ),
-    "missing": (
-        "rao2010",
-        ["--vary=internet=none,nowhere.toml"],
-        "internet = 'nowhere.toml': nowhere.toml no such file",
-    ),
-    "a folder": ("rao2010", ["--vary=internet=none,./"], "internet = './':"),
-    "on links": ("flashcrowd", ["--vary=internet=none,iplane"], "internet = 'iplane': is refused by access links"),
-}
-
-
-@pytest.mark.parametrize("case", REFUSED)
-def test_what_no_point_can_be_is_said_before_any_work(case: str, run: Run) -> None:
-    model, args, said = REFUSED[case]
+@pytest.mark.parametrize(("model", "args", "said"), REFUSED["swept_paths"])
+def test_what_no_point_can_be_is_said_before_any_work(model: str, args: list[str], said: str, run: Run) -> None:
     code, printed, error = run(model, *args)
     assert (code, printed, error.count("\n")) == (2, "", 1)
     assert error.startswith("btflow: error: ")

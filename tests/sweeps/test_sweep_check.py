@@ -350,9 +350,9 @@ def test_an_error_above_the_effect_of_the_sweep_is_warned_of(
     """Flow three times too slow, beside an effect of about a half of the mean; or as full."""
     found, compiled, flowing = Statistics.of, Swarms.compile, [False]
 
-    def told(self: Swarms, scenario: Scenario, fidelity: Fidelity = "full") -> Program:
+    def told(_: Swarms, scenario: Scenario, fidelity: Fidelity = "full") -> Program:
         flowing[:] = [fidelity == "flow"]
-        return compiled(self, scenario, "full")
+        return compiled(scenario, "full")
 
     def slower(self: Statistics, common: Peers, row: Replica) -> NDArray[np.float64]:
         return found(self, common, row) * (factor if flowing[0] else 1.0)

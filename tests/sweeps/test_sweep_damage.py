@@ -127,7 +127,7 @@ def test_every_chunk_has_a_file(whole: Path) -> None:
 
 
 def test_any_damage_of_any_file_of_the_arrays_is_found_and_mended(
-    sweep: Plan, path: Path, content: xr.Dataset, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    sweep: Plan, path: Path, content: xr.Dataset, tmp_path: Path
 ) -> None:
     """Metadata, too. Nothing has to be run for it: the database has all."""
     rng = random.Random(5)
@@ -142,7 +142,6 @@ def test_any_damage_of_any_file_of_the_arrays_is_found_and_mended(
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("btflow.sweeps.running.drive", lambda *_: pytest.fail("something was run"))
             assert execute(sweep, path) == (6, 6)
-        assert capsys.readouterr().err == f"btflow: {file} was missing or damaged: the arrays were written again\n"
         assert bits(written(path)).identical(content)
 
 
@@ -174,10 +173,10 @@ def database(sweep: Plan, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @settings(max_examples=100)
 @given(data=st.data())
-def test_no_damage_of_the_database_changes_a_bit(
+def test_any_damage_of_the_database_is_one_error_or_none(
     data: st.DataObject, sweep: Plan, database: Path, content: xr.Dataset
 ) -> None:
-    """Wherever a bit changes or the file ends: it is one error, or what is lost runs again."""
+    """Wherever the file ends it is one error, or all is there; a bit that changes in a number is no error to SQLite."""
     file = database / FILE
     before = file.read_bytes()
     place, bit = data.draw(st.integers(1, len(before) - 1)), data.draw(st.sampled_from([None, *range(8)]))
@@ -188,7 +187,7 @@ def test_no_damage_of_the_database_changes_a_bit(
             flip(file, place, bit)
         with opened(database, sweep, resume=True, durable=False) as store:
             api.run_missing(sweep, store, Running(jobs=1))
-            assert bits(store.dataset().load()).identical(content)
+            assert bits(store.dataset().load()).identical(content) or bit is not None
     except InputError as error:
         assert "\n" not in str(error)
         assert error.value == str(database)
@@ -204,43 +203,6 @@ def test_a_schema_that_is_no_text_is_damage(sweep: Plan, path: Path) -> None:
     for use in (lambda: execute(sweep, path), lambda: failures(path)):
         with pytest.raises(InputError, match=r"is damaged: the schema in sweep\.sqlite is not what was written"):
             use()
-
-
-def spoil(path: Path, unit: int) -> None:
-    """Change a bit of what is known of a swarm, as a disk may."""
-    with sqlite3.connect(path / FILE) as connection:
-        (numbers,) = connection.execute("SELECT numbers FROM runs WHERE unit = ?", (unit,)).fetchone()
-        changed = bytearray(numbers)
-        changed[9] ^= 1
-        connection.execute("UPDATE runs SET numbers = ? WHERE unit = ?", (bytes(changed), unit))
-
-
-def test_swarms_that_are_damaged_run_again(
-    sweep: Plan, path: Path, content: xr.Dataset, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Of a complete sweep, whatever its arrays say, also where its failures are to run again."""
-    for retry in (False, True):
-        for unit in (0, 5, 6):
-            spoil(path, unit)
-        how = Running(jobs=1, retry_failed=retry)
-        assert api.execute(sweep, path, how, resume=True, durable=False) == (6, 6)
-        assert capsys.readouterr().err == f"btflow: {path / FILE} was damaged: 3 swarms run again\n"
-        assert bits(read(path)).identical(content)
-        assert bits(written(path)).identical(content)
-
-
-def test_what_is_damaged_is_never_read(sweep: Plan, half: Path, content: xr.Dataset, tmp_path: Path) -> None:
-    spoil(half, 4)
-    with pytest.raises(InputError, match=r"is damaged: a row of sweep\.sqlite is not what was written; .*resume=True"):
-        read(half)
-    with pytest.raises(InputError, match="is damaged"):
-        write_table(half, tmp_path / "a.csv")
-    assert not (tmp_path / "a.csv").exists()
-    with opened(half, sweep, resume=True) as store:
-        assert store.lost == 1
-        assert list(store.pending()) == [range(4, 5), range(6, 7), range(8, 12)]
-    assert execute(sweep, half) == (6, 6)
-    assert bits(read(half)).identical(content)
 
 
 def test_a_part_of_a_sweep_is_exported_with_what_is_pending(half: Path, tmp_path: Path) -> None:
@@ -270,33 +232,24 @@ def test_a_database_that_cannot_be_read_is_one_error(
     assert (half / FILE).read_bytes() == before
 
 
-def test_a_layout_that_is_not_that_of_the_sweep_is_one_error(sweep: Plan, half: Path, tmp_path: Path) -> None:
-    for change in ("SET layout = '{'", "SET coordinates = x'00'"):
-        path = Path(shutil.copytree(half, tmp_path / f"{len(change)}.zarr"))
-        with sqlite3.connect(path / FILE) as connection:
-            connection.execute(f"UPDATE sweep {change}")
-        for use in (lambda path=path: execute(sweep, path), lambda path=path: read(path)):
-            with pytest.raises(InputError, match=r"is damaged: sweep\.sqlite is not what was written"):
-                use()
-
-
-def test_a_row_that_is_damaged_while_the_sweep_runs_is_said(
-    sweep: Plan, half: Path, content: xr.Dataset, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """When the arrays are made of it; what else was finished is kept."""
-    write = Store.write_arrays
-
-    def spoiled(self: Store) -> Path | None:
-        spoil(half, 4)
-        return write(self)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Store, "write_arrays", spoiled)
-        with pytest.raises(InputError, match=r"is damaged: a row of .*resume=True"):
-            execute(sweep, half)
-    assert not (half / "zarr.json").exists()
-    assert execute(sweep, half) == (6, 6)
-    assert bits(read(half)).identical(content)
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE sweep SET layout = '{'",
+        "UPDATE sweep SET layout = CAST(SUBSTR(layout, 2) AS BLOB)",
+        "UPDATE runs SET numbers = SUBSTR(numbers, 2) WHERE unit = 4",
+        "UPDATE runs SET numbers = 'text' WHERE unit = 4",
+        "UPDATE runs SET cpu = 'x' WHERE unit = 4",
+        "UPDATE runs SET status = 1000 WHERE unit = 4",
+    ],
+)
+def test_a_layout_or_a_row_that_cannot_be_one_is_one_error(half: Path, change: str, tmp_path: Path) -> None:
+    with sqlite3.connect(half / FILE) as connection:
+        connection.execute(change)
+    with pytest.raises(InputError, match=r"is damaged: .*sweep\.sqlite is not what was written") as caught:
+        write_table(half, tmp_path / "a.csv")
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "a.csv").exists()
 
 
 def forgetting(sweep: Plan, path: Path) -> None:
@@ -310,6 +263,7 @@ def forgetting(sweep: Plan, path: Path) -> None:
 def test_a_forgotten_swarm_looks_like_one_that_never_ran(sweep: Plan, path: Path, content: xr.Dataset) -> None:
     """Every array is blank there; the others are as they were."""
     forgetting(sweep, path)
+    assert not (path / SUMS).exists()
     found = bits(read(path))
     assert found.attrs["complete"] == 0
     failed = content.status == 2
@@ -322,14 +276,13 @@ def test_a_forgotten_swarm_looks_like_one_that_never_ran(sweep: Plan, path: Path
     assert found[kept].drop_vars("status").where(failed).count().to_array().sum() == 0
     with opened(path, sweep, resume=True) as store:
         assert store.counts() == (6, 0)
-        assert store.lost == 0
         assert list(store.pending()) == [range(first, first + 2) for first in (2, 6, 10)]
 
 
 @pytest.mark.slow
 def test_failures_may_be_half_forgotten(sweep: Plan, path: Path, content: xr.Dataset) -> None:
     """Whatever transaction it ends at, no swarm has failed without a reason, and none that is done is lost."""
-    for last in (0, 1, 2):
+    for last in (0, 1):
         with breaking_off(last):
             forgetting(sweep, path)
         found = read(path)
@@ -366,29 +319,22 @@ def huge(file: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("alone", ["with its database", "alone", "former"])
+@pytest.mark.parametrize("alone", [False, True])
 def test_a_damaged_store_is_one_error_or_what_was_written(
-    alone: str, whole: Path, content: xr.Dataset, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    alone: bool, whole: Path, content: xr.Dataset, tmp_path: Path
 ) -> None:
-    """Whatever happens to any of its files. Without checksums not all damage can be found, and a warning says so."""
+    """Whatever happens to any of its files, with its database or alone."""
     rng, found, path = random.Random(7), Counter[str](), Path(shutil.copytree(whole, tmp_path / "a.zarr"))
-    if alone != "with its database":
+    if alone:
         (path / FILE).unlink()
-    if alone == "former":
-        (path / SUMS).unlink()
-        (path / "zarr.json").write_text(
-            (path / "zarr.json").read_text().replace('"store_format": 4', '"store_format": 3')
-        )
-        content = content.assign_attrs(store_format=3)
     files = sorted(file for file in path.rglob("*") if file.is_file() and file.name != LOCK)
     names = [file for file in files if file.parent == path] * 11 + rng.sample(files, 99)
     for number, name in enumerate(names):
         before = name.read_bytes()
         (*DAMAGE, halve, deep, endless, silent, folder, huge)[number % 11](name)
         try:
-            same = bits(btflow.open_sweep(path).load()).identical(content)
-            assert same or "without checksums" in capsys.readouterr().err, name
-            found["same" if same else "warned"] += 1
+            assert bits(btflow.open_sweep(path).load()).identical(content), name
+            found["same"] += 1
         except (InputError, OSError) as error:  # the latter of SQLite, for what is no file of it
             assert "\n" not in str(error)
             found["refused"] += 1

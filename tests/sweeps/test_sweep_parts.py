@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sqlite3
 import subprocess
 import sys
 from collections import Counter
@@ -16,14 +15,15 @@ import pandas as pd
 import pytest
 import xarray as xr
 from sweep_links_made import short
-from sweep_made import bits, planned, read, tiny, written
+from sweep_made import bits, planned, read, relabelled, tiny, written
 
 import btflow
 from btflow import InputError, analysis
 from btflow.analysis.table import write_table
 from btflow.sweeps import api, dataset, runs
-from btflow.sweeps.database import FILE, crc
+from btflow.sweeps.database import FILE
 from btflow.sweeps.dataset import layout_of
+from btflow.sweeps.plan import versions
 from btflow.sweeps.running import Running
 from btflow.sweeps.store import opened
 
@@ -112,14 +112,9 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         api.execute(
             planned(said.pop("scenario", None), **said), folder / f"{name}.zarr", Running(jobs=1), durable=False
         )
-    with sqlite3.connect(folder / "version.zarr" / FILE) as connection:
-        text, content = connection.execute("SELECT layout, coordinates FROM sweep").fetchone()
-        about = json.loads(text)
-        about["attributes"]["versions"] = json.dumps(json.loads(about["attributes"]["versions"]) | {"code": "other"})
-        row = json.dumps(about), content
-        connection.execute("UPDATE sweep SET layout = ?, crc = ?", (row[0], crc(row)))
-    with sqlite3.connect(folder / "damaged.zarr" / FILE) as connection:
-        connection.execute("UPDATE runs SET cpu = 7 WHERE unit = (SELECT MAX(unit) FROM runs)")
+    relabelled(folder / "version.zarr", versions=json.dumps(versions() | {"code": "other"}))
+    with (folder / "damaged.zarr" / FILE).open("r+b") as file:
+        file.truncate(2 * 4096)
     return {name: folder / f"{name}.zarr" for name in made}
 
 
@@ -133,7 +128,7 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         ("1 seed", "is of another sweep than .*1.zarr: seed 1 there, 2 here; allowed"),
         ("1 other", "is of another sweep than .*: another scenario.* Both have 4 of their points' seeds: a replica"),
         ("1 version", "is of another sweep than .*: code .* there, other here; allowed"),
-        ("1 damaged", r"is damaged: a row of its database .*; allowed: resume=True"),
+        ("1 damaged", r"is damaged: sweep.sqlite.*; allowed: a copy of the store that is whole"),
         ("low high", "other values of rtt. Both have 2 of their points' seeds: a replica has the same random numbers"),
         ("1 nothing", "is not the store of a sweep"),
     ],

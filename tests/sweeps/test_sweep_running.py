@@ -199,8 +199,8 @@ def test_many_swarms_run_in_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     for kind in ("Threads", "Processes"):
         monkeypatch.setattr(executor, kind, lambda _, jobs, kind=kind: (kind, jobs))
     few, many = executor.MANY, executor.MANY + 1
-    assert [Running(jobs=2).local(planned(), left) for left in (few, many)] == [("Threads", 2), ("Processes", 2)]
-    assert Running(jobs=1).local(planned(), many) == ("Threads", 1)
+    made: list[Any] = [Running(jobs=jobs).local(planned(), left) for jobs, left in ((2, few), (2, many), (1, many))]
+    assert made == [("Threads", 2), ("Processes", 2), ("Threads", 1)]
 
 
 def test_a_sweep_without_anything_to_vary() -> None:

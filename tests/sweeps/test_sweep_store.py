@@ -18,7 +18,7 @@ import zarr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from no_clock import calls
-from sweep_made import bits, read, tiny, written
+from sweep_made import bits, read, relabelled, tiny, written
 
 from btflow import InputError, open_sweep
 from btflow.swarm.program import compile_scenario
@@ -147,8 +147,7 @@ def test_a_complete_store_is_a_zarr_group_and_its_database(whole: Path) -> None:
 
 def test_the_database_gives_the_same_dataset_as_the_arrays(whole: Path, tmp_path: Path) -> None:
     path = Path(shutil.copytree(whole, tmp_path / "a.zarr"))
-    with sqlite3.connect(path / FILE) as connection:
-        connection.execute("DELETE FROM files")
+    (path / SUMS).unlink()
     (path / "zarr.json").unlink()
     assert read(path).identical(read(whole))
 
@@ -317,15 +316,45 @@ def test_a_process_killed_at_once_leaves_what_can_be_gone_on_with(sweep: Plan, t
         shutil.rmtree(path)
 
 
-def test_a_sweep_of_a_former_version_is_read_and_not_gone_on_with(whole: Path, sweep: Plan, tmp_path: Path) -> None:
-    """It has arrays, complete or not, and no database."""
+def test_arrays_alone_are_read_and_former_stores_refused_but_not_gone_on_with(
+    whole: Path, sweep: Plan, tmp_path: Path
+) -> None:
+    """Those of this version; of the first ones, without digests, it is said which version reads them."""
     path = Path(shutil.copytree(whole, tmp_path / "a.zarr"))
+    relabelled(path, store_format=4)
+    assert read(path).identical(read(whole))
+    with pytest.raises(InputError, match="its format is 4 there, 5 here"):
+        api.execute(sweep, path, Running(jobs=1), resume=True)
+    with sqlite3.connect(path / FILE) as connection:
+        connection.execute("UPDATE sweep SET layout = 'as format 3 has it'")
+    (path / SUMS).unlink()
+    with pytest.raises(InputError, match=r"is damaged: .*; allowed: .* the version that wrote it, or to run the sweep"):
+        open_sweep(path)
     (path / FILE).unlink()
+    with pytest.raises(InputError, match=r"of a version before sweep\.sqlite .* version that wrote a former one"):
+        open_sweep(path)
+    shutil.copy(whole / SUMS, path)
     assert read(path).identical(read(whole))
     for resume in (False, True):
-        with pytest.raises(InputError, match="it can be read, not gone on with") as error:
+        with pytest.raises(InputError, match=r"is something else than a sweep with its sweep\.sqlite"):
             api.execute(sweep, path, Running(jobs=1), resume=resume)
-        assert "\n" not in str(error.value)
+
+
+def test_a_store_that_cannot_be_written_is_read_and_not_gone_on_with(
+    whole: Path, sweep: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Complete or not; SQLite is told that it may not write then."""
+    path = Path(shutil.copytree(whole, tmp_path / "a.zarr"))
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert read(path).identical(read(whole))
+    with sqlite3.connect(path / FILE) as connection:
+        connection.execute("DELETE FROM runs WHERE unit = 3")
+    (path / SUMS).unlink()
+    before = {file: file.stat().st_mtime_ns for file in path.rglob("*")}
+    assert (read(path).status.values == 0).sum() == 1
+    with pytest.raises(InputError, match="cannot be written; allowed: a store that can"):
+        api.execute(sweep, path, Running(jobs=1), resume=True)
+    assert {file: file.stat().st_mtime_ns for file in path.rglob("*")} == before
 
 
 def test_a_store_that_cannot_be_made_leaves_nothing(

@@ -18,6 +18,7 @@ from sweep_made import bits, breaking_off, read, tiny
 from btflow import InputError
 from btflow.sweeps import api
 from btflow.sweeps.database import FILE
+from btflow.sweeps.dataset import SUMS
 from btflow.sweeps.declare import declaration, declare
 from btflow.sweeps.plan import Plan
 from btflow.sweeps.running import Running
@@ -47,7 +48,7 @@ def test_a_task_is_on_the_disk_before_it_is_counted(sweep: Plan, tmp_path: Path)
 def test_the_arrays_are_on_the_disk_before_they_are_said_to_be(
     sweep: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each file and folder is before it has its name; what tells that there is a group has its name last."""
+    """Each file and folder is before it has its name; what tells that there is a group, and a whole one, come last."""
     path, events = tmp_path.resolve() / "a.zarr", list[tuple[str, str]]()
     fsync, rename = os.fsync, Path.rename
 
@@ -66,7 +67,7 @@ def test_the_arrays_are_on_the_disk_before_they_are_said_to_be(
     assert api.execute(sweep, path, Running(jobs=1)) == (6, 0)
     named = [name for what, name in events if what == "rename"]
     assert len(named) >= 30
-    assert named[-1] == str(path / "zarr.json")
+    assert named[-2:] == [str(path / "zarr.json"), str(path / SUMS)]
     assert events[-1] == ("fsync", str(path))
 
 
@@ -174,7 +175,7 @@ def _break_off(path: Path) -> None:
     connection.execute("PRAGMA cache_spill = 1")
     connection.execute("PRAGMA cache_size = 1")  # what is written goes to the file at once
     connection.execute("BEGIN")
-    row = "INSERT INTO runs VALUES (?, 9, 1, '', 0.0, 0, ?, 0)"
+    row = "INSERT INTO runs VALUES (?, 9, 1, '', 0.0, 0, ?)"
     connection.executemany(row, ((unit, bytes(10_000)) for unit in range(2, 6)))
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -182,9 +183,11 @@ def _break_off(path: Path) -> None:
 @pytest.mark.parametrize(
     ("code", "said"),
     [
-        ("SQLITE_IOERR_LOCK", r"cannot be locked: .*; allowed: a path on storage with file locks"),
-        ("SQLITE_CANTOPEN", r"cannot be written: .*; allowed: another path"),
-        ("SQLITE_READONLY_DIRECTORY", r"cannot be written: .*; allowed: another path"),
+        (
+            "SQLITE_IOERR_LOCK",
+            r"cannot be locked: .*; allowed: .* that can be written and has file locks",
+        ),
+        ("SQLITE_READONLY_DIRECTORY", "cannot be locked: .*; allowed: a path on storage that can be written"),
         ("SQLITE_BUSY", "is being written by another process"),
     ],
 )
