@@ -214,7 +214,12 @@ def test_before_a_sweep_slow_workers_are_waited_for_and_one_that_stands_still_is
         (name,) = scheduler.ncores()
         loaded = threading.Event()
         monkeypatch.setattr(dask, "check_workers", lambda *_: loaded.wait(PATIENCE) and {name})
-        monkeypatch.setattr(dask, "_warn", lambda text: (said.append(text), loaded.set()))
+
+        def warned(text: str) -> None:
+            said.append(text)
+            loaded.set()
+
+        monkeypatch.setattr(dask, "_warn", warned)
         said: list[str] = []
         assert list(Workers(scheduler, "tcp://here").threads.values()) == [1]
         assert said == ["waiting for its 1 worker to load btflow"]
