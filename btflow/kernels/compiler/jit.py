@@ -61,17 +61,22 @@ class KernelLibrary(JITCodeLibrary):
     def _get_module_for_linking(self):
         """Return a module of this kernel and all that it reaches, whose functions may be in other modules as well."""
         if self._shared_module is None:
-            module = self._final_module.clone()
-            for library in _reached(self)[1:]:
-                own = isinstance(library, KernelLibrary)
-                module.link_in(library._final_module if own else library._get_module_for_linking(), preserve=True)
-            _relink(module, llvm.Linkage.external, llvm.Linkage.linkonce_odr)
-            self._shared_module = module
+            kernels, others = _reached(self)
+            self._shared_module = _shareable(kernels)
+            for library in others:
+                self._shared_module.link_in(library._get_module_for_linking(), preserve=True)
         return self._shared_module
 
 
 class EntryLibrary(JITCodeLibrary):
     """An entry and all kernels that it reaches."""
+
+    def finalize(self):
+        """Link what the entry reaches, each once: Numba links each callee with all that this reaches in turn."""
+        kernels, self._linking_libraries = _reached(self)
+        if kernels:
+            self._final_module.link_in(_shareable(kernels))
+        super().finalize()
 
     def _optimize_final_module(self):
         """Make the kernels internal, so that one with a single caller is inlined and the others pass what is used."""
@@ -80,7 +85,7 @@ class EntryLibrary(JITCodeLibrary):
 
 
 def _reached(library):
-    """Return a kernel's library and those of what it calls, directly or not, each once."""
+    """Return the kernels' libraries among that of a function and of all it calls, directly or not, and the others."""
     found = {library: None}  # a set that keeps its order: the machine code shall not depend on addresses
     todo = [library]
     while todo:
@@ -89,7 +94,25 @@ def _reached(library):
                 found[callee] = None
                 if isinstance(callee, KernelLibrary):
                     todo.append(callee)
-    return list(found)
+    kernels = [each for each in found if isinstance(each, KernelLibrary)]
+    return kernels, [each for each in found if each is not library and not isinstance(each, KernelLibrary)]
+
+
+def _shareable(kernels):
+    """Return a module of kernels as they were lowered, whose functions may be in other modules as well."""
+    module = _merged(kernels)
+    _relink(module, llvm.Linkage.external, llvm.Linkage.linkonce_odr)
+    return module
+
+
+def _merged(kernels):
+    """Return the modules of kernels in one; by halves, since LLVM goes over both modules whenever it links."""
+    half = len(kernels) // 2
+    if not half:
+        return kernels[0]._final_module.clone()
+    module = _merged(kernels[:half])
+    module.link_in(_merged(kernels[half:]))
+    return module
 
 
 def _relink(module, before, after):
