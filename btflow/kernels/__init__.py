@@ -6,7 +6,7 @@
     access      joins the two: swarms whose messages are bytes in the flows of `link` (`btflow/swarm/access.py`)
     flow        swarms at flow fidelity: a peer's uploads advance from look to look (`btflow/swarm/flow.py`)
     fluid       links at flow fidelity: windows and queues in steps (`btflow/link/fluid.py`)
-    calendar, random, bits: events to come, random numbers, sets
+    calendar, random, bits: events to come, random numbers, sets; table: records of a state
 
 What a client decides is in `swarm/rules.py` and `rates.py` once, for `swarm` and `flow`; what a window does is in
 `link/laws` once, for all five. A module of `flow` that bears the name of one of `swarm` holds the same rules. Rooms and

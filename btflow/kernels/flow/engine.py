@@ -93,6 +93,8 @@ def look(s, row, t):
     rounds = s.round[row]
     rounds.first = rounds.first + 1 if rounds.first + 1 < s.queue.shape[1] else 0
     rounds.count -= 1
+    if rounds.count > 1:
+        look_ahead(s, row)
     peer = s.peer[p]
     if peer.present == 0:
         return
@@ -122,6 +124,27 @@ def look_at_link(s, p, t):
     s.peer[p].ending = -1
     uploads.advance(s, p, t)
     links.look_again(s, p, t)
+
+
+@kernel
+def look_ahead(s, row):
+    """Have the processor fetch what the next looks will touch: the peer after the next, the next one's lanes."""
+    at = s.round[row].first
+    p = np.int64(s.queue[row, at + 1 if at + 1 < s.queue.shape[1] else 0])
+    intrinsics.line(s.peer, p, 0)
+    intrinsics.line(s.peer, p, 64)
+    intrinsics.line(s.peer, p, 128)
+    u = np.int64(s.queue[row, at]) << s.lane_bits
+    if s.peer[u >> s.lane_bits].next_at <= s.peer[u >> s.lane_bits].visit_at:
+        intrinsics.line(s.finish, u, 0)
+        intrinsics.line(s.ready, u, 0)
+        v = u + max(0, s.peer[u >> s.lane_bits].ending)
+        intrinsics.line(s.lane, v, 0)
+        intrinsics.line(s.run, v, 0)
+        if s.rules.ideal == 0 and s.rules.linked == 0:
+            h = np.int64(s.lane[v].h)
+            intrinsics.line(s.wire, h, 0)
+            intrinsics.line(s.wire, h, 64)
 
 
 @kernel

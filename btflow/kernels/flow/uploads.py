@@ -12,6 +12,7 @@ import numpy as np
 
 from btflow.kernels import bits
 from btflow.kernels.access.state import TCP_ACKS, TCP_DATA
+from btflow.kernels.compiler import intrinsics
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.flow import (
     choking,
@@ -155,6 +156,7 @@ def written(s, p, u, t):
     """The block at the head of lane `u` is in its socket at `t`; what is next begins, and the downloader gets it."""
     peer, lane, run = s.peer[p], s.lane[u], s.run[u, 0]
     active = np.int64(peer.active)
+    fetch_ahead(s, np.int64(lane.g))
     entry, b = np.int64(run.entry), requests.next_block(s, u)
     units = np.int64(lane.units)
     size = requests.head_bytes(s, u)
@@ -220,6 +222,7 @@ def received(s, p, u, t):
     if there > t:
         s.finish[u] = there
         return
+    fetch_ahead(s, np.int64(lane.g))
     entry, b = np.int64(run.entry), requests.next_block(s, u)
     size = requests.head_bytes(s, u)
     peer.bytes_up += size
@@ -273,6 +276,17 @@ def continue_lane(s, p, u, t, free, work):
 
 
 # -- at the other side -------------------------------------------------------------------------------------------------
+
+
+@kernel
+def fetch_ahead(s, g):
+    """Have the processor fetch what the owner of end `g` will look at when the block arrives."""
+    y = g >> s.rules.slot_bits
+    intrinsics.line(s.end, g, 0)
+    intrinsics.line(s.peer, y, 64)
+    intrinsics.line(s.begun, y, 0)
+    if s.rules.ideal == 0 and s.rules.linked == 0:
+        intrinsics.line(s.wire, g, 0)
 
 
 @kernel
