@@ -103,7 +103,7 @@ def _wait(process: BaseProcess, path: Path, rng: random.Random) -> None:
 MOUNTED = """
 import sys
 from pathlib import Path
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = sys.argv[1], sys.argv[1].replace("sweeps", "helpers")
 import test_sweep_crashes
 test_sweep_crashes.fill(Path(sys.argv[2]))
 """
