@@ -16,54 +16,39 @@ from btflow.lazy import lazily
 
 TYPE_CHECKING = False  # of typing, which takes milliseconds to import, in which Ctrl-C would end in a traceback
 if TYPE_CHECKING:
-    from btflow import analysis, analytic, explore, lines, motion, paths, plots
-    from btflow.config.catalog import load, load_link
-    from btflow.config.schema import describe, schema
-    from btflow.errors import InputError, ScenarioError, SimulationError, UnitError
-    from btflow.files import open_result
-    from btflow.link.run import simulate_link
-    from btflow.link.scenario import LinkScenario
-    from btflow.swarm.run import simulate
-    from btflow.swarm.scenario import Scenario
-    from btflow.sweeps.api import open_swarms, open_sweep, sweep
-    from btflow.sweeps.merge import merge
+    from btflow import (
+        analysis as analysis,
+        analytic as analytic,
+        explore as explore,
+        lines as lines,
+        motion as motion,
+        paths as paths,
+        plots as plots,
+    )
+    from btflow.config.catalog import load as load, load_link as load_link
+    from btflow.config.schema import describe as describe, schema as schema
+    from btflow.errors import (
+        InputError as InputError,
+        ScenarioError as ScenarioError,
+        SimulationError as SimulationError,
+        UnitError as UnitError,
+    )
+    from btflow.files import open_result as open_result
+    from btflow.link.run import simulate_link as simulate_link
+    from btflow.link.scenario import LinkScenario as LinkScenario
+    from btflow.swarm.run import simulate as simulate
+    from btflow.swarm.scenario import Scenario as Scenario
+    from btflow.sweeps.api import open_swarms as open_swarms, open_sweep as open_sweep, sweep as sweep
+    from btflow.sweeps.merge import merge as merge
 
 __version__ = "0.1.0"
-
-__all__ = [
-    "InputError",
-    "LinkScenario",
-    "Scenario",
-    "ScenarioError",
-    "SimulationError",
-    "UnitError",
-    "__version__",
-    "analysis",
-    "analytic",
-    "describe",
-    "explore",
-    "lines",
-    "load",
-    "load_link",
-    "merge",
-    "motion",
-    "open_result",
-    "open_swarms",
-    "open_sweep",
-    "paths",
-    "plots",
-    "schema",
-    "simulate",
-    "simulate_link",
-    "sweep",
-]
 
 # Beside sources lie the packages that a wheel has inside: models, data, docs, notebooks, tools/benchmarks (setup.cfg).
 _BESIDE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 if all(os.path.exists(os.path.join(_BESIDE, name)) for name in ("setup.cfg", "models/swarms")):
     __path__ += [_BESIDE, os.path.join(_BESIDE, "tools")]
 
-__getattr__, __dir__ = lazily(
+__getattr__, __dir__, __all__ = lazily(
     "btflow",
     {
         "": ("analysis", "analytic", "explore", "lines", "motion", "paths", "plots"),

@@ -11,8 +11,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def lazily(package: str, names: Mapping[str, Iterable[str]]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return the ``__getattr__`` and ``__dir__`` of a package, from its modules and the public names in each.
+def lazily(
+    package: str, names: Mapping[str, Iterable[str]]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package, from its modules and the public names in each.
 
     Names of the module "" are modules themselves.
     """
@@ -27,4 +29,4 @@ def lazily(package: str, names: Mapping[str, Iterable[str]]) -> tuple[Callable[[
         setattr(sys.modules[package], name, value)
         return value
 
-    return get, lambda: sorted(sys.modules[package].__all__)
+    return get, lambda: sorted(homes), sorted(homes)

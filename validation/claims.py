@@ -18,8 +18,8 @@ from validation.experiments import (
     fast_seed,
     placements,
     sweep,
+    table4 as table4_cases,
 )
-from validation.experiments import table4 as table4_cases
 from validation.verdict import Finding, Results, Verdict
 
 Need = dict[Case, int]

@@ -16,16 +16,14 @@ from pydantic import TypeAdapter
 
 from btflow.digest import code_digest
 from btflow.errors import InputError
-from validation import part, reference
-from validation import report as capped
+from validation import part, reference, report as capped
 from validation.command import application, run_app
 from validation.fidelity import report as fidelity
 from validation.fidelity.links import report as fidelity_links
 from validation.fidelity.links.verdicts import IN_FULL
 from validation.fidelity.verdicts import UNKNOWN
 from validation.links import report as links
-from validation.markdown import Report
-from validation.markdown import table as markdown
+from validation.markdown import Report, table as markdown
 from validation.part import Part, Row
 from validation.swarms import report as swarms
 

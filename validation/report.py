@@ -14,8 +14,7 @@ import btflow
 from btflow.files import replacing
 from validation import assumptions, markdown
 from validation.cases import MODEL, Case
-from validation.experiments import Plan
-from validation.experiments import table4 as table4_cases
+from validation.experiments import Plan, table4 as table4_cases
 from validation.part import Part
 from validation.statistics import replicas_text
 from validation.table4 import Cell, cells

@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING
 from btflow.lazy import lazily
 
 if TYPE_CHECKING:
-    from btflow.lines.compared import Comparison, compare
-    from btflow.lines.files import read
-    from btflow.lines.fitting import fit
-    from btflow.lines.line import Estimate, Line, Queued
+    from btflow.lines.compared import Comparison as Comparison, compare as compare
+    from btflow.lines.files import read as read
+    from btflow.lines.fitting import fit as fit
+    from btflow.lines.line import Estimate as Estimate, Line as Line, Queued as Queued
 
-__all__ = ["Comparison", "Estimate", "Line", "Queued", "compare", "fit", "read"]
-
-__getattr__, __dir__ = lazily(
+__getattr__, __dir__, __all__ = lazily(
     "btflow.lines",
     {
         "compared": ("Comparison", "compare"),

@@ -7,8 +7,7 @@ import numpy as np
 
 from btflow import termination
 from btflow.errors import ScenarioError
-from btflow.kernels.fluid import engine
-from btflow.kernels.fluid import state as k
+from btflow.kernels.fluid import engine, state as k
 from btflow.kernels.link import state as packets
 from btflow.link.congestion import VARIANTS, CongestionControl
 from btflow.link.flow import Flow

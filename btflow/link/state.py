@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from btflow.kernels.link import sampling
-from btflow.kernels.link import state as k
+from btflow.kernels.link import sampling, state as k
 from btflow.link.flow import Codec
 from btflow.memory import arrays
 from btflow.options import Fidelity

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from btflow.kernels.link import engine
-from btflow.kernels.link import state as k
+from btflow.kernels.link import engine, state as k
 from btflow.kernels.link.laws import bbr, ledbatpp, utp
 from btflow.link.program import compile_link
 from btflow.link.run import load_kernels

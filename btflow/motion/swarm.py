@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from btflow.errors import InputError
-from btflow.kernels.flow.state import FREE_LANE
-from btflow.kernels.flow.state import Flow as FlowState
+from btflow.kernels.flow.state import FREE_LANE, Flow as FlowState
 from btflow.kernels.link import state as link
 from btflow.kernels.swarm import state as k
 from btflow.motion.trace import Trace, pace

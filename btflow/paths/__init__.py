@@ -10,28 +10,14 @@ from typing import TYPE_CHECKING
 from btflow.lazy import lazily
 
 if TYPE_CHECKING:
-    from btflow.paths.fitting import fit
-    from btflow.paths.generate import draw
-    from btflow.paths.iplane import fit_iplane, pop_rtts, read_iplane
-    from btflow.paths.measured import Measured, read_csv
-    from btflow.paths.model import PathModel, load
-    from btflow.paths.triangles import triangle_share, triangle_violations
+    from btflow.paths.fitting import fit as fit
+    from btflow.paths.generate import draw as draw
+    from btflow.paths.iplane import fit_iplane as fit_iplane, pop_rtts as pop_rtts, read_iplane as read_iplane
+    from btflow.paths.measured import Measured as Measured, read_csv as read_csv
+    from btflow.paths.model import PathModel as PathModel, load as load
+    from btflow.paths.triangles import triangle_share as triangle_share, triangle_violations as triangle_violations
 
-__all__ = [
-    "Measured",
-    "PathModel",
-    "draw",
-    "fit",
-    "fit_iplane",
-    "load",
-    "pop_rtts",
-    "read_csv",
-    "read_iplane",
-    "triangle_share",
-    "triangle_violations",
-]
-
-__getattr__, __dir__ = lazily(
+__getattr__, __dir__, __all__ = lazily(
     "btflow.paths",
     {
         "fitting": ("fit",),

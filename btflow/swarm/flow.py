@@ -14,8 +14,7 @@ from btflow.kernels.flow.state import BEGUN, END, LANE, MOST_BEGUN, NO_LANE, PEE
 from btflow.kernels.flow.transport import FRESH, SAMPLES, STRETCH
 from btflow.kernels.swarm import state as k
 from btflow.memory import arrays
-from btflow.swarm import access
-from btflow.swarm import state as swarm_state
+from btflow.swarm import access, state as swarm_state
 from btflow.swarm.program import Program
 
 STEP_BYTES = 57344.0

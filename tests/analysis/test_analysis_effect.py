@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 import sweeps_made as made
 import xarray as xr
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from btflow import analysis
 from btflow.errors import InputError

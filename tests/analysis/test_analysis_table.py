@@ -15,8 +15,7 @@ import pyarrow.parquet as parquet
 import pytest
 import sweeps_made as made
 import xarray as xr
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from btflow import analysis
 from btflow.analysis import table

@@ -11,8 +11,7 @@ import pytest
 from btflow.benchmarks.table import Goal, Section
 
 from btflow import load, simulate
-from validation.benchmarks import __main__ as report
-from validation.benchmarks import packets, simgrid
+from validation.benchmarks import __main__ as report, packets, simgrid
 from validation.packet_level import tables
 from validation.packet_level.toolchain import ToolchainError
 from validation.simgrid import runs, toolchain

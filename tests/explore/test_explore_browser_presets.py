@@ -12,11 +12,8 @@ from playwright.sync_api import Browser, Download, Page, expect
 
 import btflow
 from btflow.explore.panel import to_query
-from btflow.explore.swarm_panel import PRESETS as SWARMS
-from btflow.explore.swarm_panel import SwarmState
-from btflow.explore.swarm_panel import scenario_of as swarm_of
-from btflow.explore.whatif_panel import PRESETS as WHATIFS
-from btflow.explore.whatif_panel import WhatIfState, scenario_of, settings
+from btflow.explore.swarm_panel import PRESETS as SWARMS, SwarmState, scenario_of as swarm_of
+from btflow.explore.whatif_panel import PRESETS as WHATIFS, WhatIfState, scenario_of, settings
 from validation.served import Served
 
 pytestmark = [needs_browser, pytest.mark.xdist_group(__name__), pytest.mark.slow]

@@ -9,11 +9,8 @@ import pytest
 
 import btflow
 from btflow.explore.comparison import _Side, difference
-from btflow.explore.swarm_panel import ADSL, CLUSTER, RAO, SwarmState
-from btflow.explore.swarm_panel import PRESETS as SWARMS
-from btflow.explore.swarm_panel import scenario_of as swarm_of
-from btflow.explore.whatif_panel import PRESETS as WHATIFS
-from btflow.explore.whatif_panel import Setting, scenario_of, settings
+from btflow.explore.swarm_panel import ADSL, CLUSTER, PRESETS as SWARMS, RAO, SwarmState, scenario_of as swarm_of
+from btflow.explore.whatif_panel import PRESETS as WHATIFS, Setting, scenario_of, settings
 from btflow.explore.work import Look
 
 ALIKE = (-0.05, 0.05)

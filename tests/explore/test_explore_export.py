@@ -8,18 +8,15 @@ from typing import Any
 
 import hypothesis
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import btflow
 from btflow.config.catalog import names
 from btflow.explore.limits import check_link, check_swarm, packets
 from btflow.explore.link_state import presets as link_presets
 from btflow.explore.saved import to_csv, to_toml
-from btflow.explore.swarm_panel import INPUTS, PATHS, SwarmState
-from btflow.explore.swarm_panel import PRESETS as SWARMS
-from btflow.explore.whatif_panel import PRESETS as WHATIFS
-from btflow.explore.whatif_panel import scenario_of, settings
+from btflow.explore.swarm_panel import INPUTS, PATHS, PRESETS as SWARMS, SwarmState
+from btflow.explore.whatif_panel import PRESETS as WHATIFS, scenario_of, settings
 
 
 @pytest.mark.parametrize("name", [*names("links"), *names()])

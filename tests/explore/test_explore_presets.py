@@ -15,15 +15,10 @@ import pytest
 import btflow
 from btflow.explore.app import PANELS, Frame
 from btflow.explore.limits import check_swarm
-from btflow.explore.link_state import GENI, OPNET
-from btflow.explore.link_state import presets as link_presets
-from btflow.explore.link_state import scenario as link_of
+from btflow.explore.link_state import GENI, OPNET, presets as link_presets, scenario as link_of
 from btflow.explore.panel import Preset, from_query, to_query
-from btflow.explore.swarm_panel import PRESETS as SWARMS
-from btflow.explore.swarm_panel import SwarmPanel, SwarmState, scenario_of
-from btflow.explore.whatif_panel import PRESETS as WHATIFS
-from btflow.explore.whatif_panel import scenario_of as side_of
-from btflow.explore.whatif_panel import settings
+from btflow.explore.swarm_panel import PRESETS as SWARMS, SwarmPanel, SwarmState, scenario_of
+from btflow.explore.whatif_panel import PRESETS as WHATIFS, scenario_of as side_of, settings
 from validation import experiments as of_2010
 from validation.cases import MODEL, Case
 from validation.links.coexistence import SETTINGS

@@ -14,8 +14,7 @@ import hypothesis
 import numpy as np
 import pytest
 from explorer_saved import read_figure
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import btflow
 from btflow.analysis import paired_difference

@@ -9,11 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from validation.browser import LAPTOP as LAPTOP
-from validation.browser import PHONE as PHONE
-from validation.browser import SLOWEST as SLOWEST
-from validation.browser import chromium as chromium
-from validation.browser import page as page
+from validation.browser import LAPTOP as LAPTOP, PHONE as PHONE, SLOWEST as SLOWEST, chromium as chromium, page as page
 from validation.chromium import NAMES
 
 REQUIRED = os.environ.get("BTFLOW_BROWSER_TESTS") == "required"

@@ -9,8 +9,7 @@ from browser import SLOWEST as SLOWEST
 from playwright.sync_api import Locator, Page, TimeoutError, expect
 
 from btflow.explore.panel import to_query
-from validation.explorer_page import drawn as drawn
-from validation.explorer_page import open_page as open_folded
+from validation.explorer_page import drawn as drawn, open_page as open_folded
 from validation.served import Served
 
 FLOW_TITLES = [

@@ -11,8 +11,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from btflow.config.catalog import parse_as
-from btflow.kernels.link import engine
-from btflow.kernels.link import state as k
+from btflow.kernels.link import engine, state as k
 from btflow.link.program import compile_link
 from btflow.link.results import to_dataset
 from btflow.link.run import run_link

@@ -9,8 +9,7 @@ import link_made as made
 import numpy as np
 import pytest
 import xarray as xr
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from link_made import MBIT, PACKET, PAYLOAD, flow
 from typer.testing import CliRunner
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import bounds
-from hypothesis import given, reject, settings
-from hypothesis import strategies as st
+from hypothesis import given, reject, settings, strategies as st
 
 from btflow.errors import InputError
 from btflow.link.options import scenario_from

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from link_made import HEADER, MBIT, PACKET, PAYLOAD, control, flow
 
-from btflow.kernels.link import sampling
-from btflow.kernels.link import state as k
+from btflow.kernels.link import sampling, state as k
 from btflow.link.run import run_link, simulate_link
 
 SERVICE = PACKET / MBIT  # of a full packet at 1 Mbit/s [s]

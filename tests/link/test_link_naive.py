@@ -8,8 +8,7 @@ import link_made as made
 import link_naive as naive
 import numpy as np
 from entered import entered
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from btflow.kernels import random
 

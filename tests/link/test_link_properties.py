@@ -8,12 +8,10 @@ from typing import Any
 import link_made as made
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from link_made import HEADER, MBIT, PACKET, PAYLOAD, control, flow
 
-from btflow.kernels.link import sampling
-from btflow.kernels.link import state as k
+from btflow.kernels.link import sampling, state as k
 from btflow.link.state import LinkProgram
 
 LOSS_DRIVEN = ("newreno", "reno-linux", "cubic", "cubic-2.6", "cubic-6")

@@ -7,10 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from link_made import TRIAL
-from link_made import trial as build
+from hypothesis import given, strategies as st
+from link_made import TRIAL, trial as build
 
 from btflow import InputError
 from btflow.link.options import scenario_from

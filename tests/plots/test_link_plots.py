@@ -13,8 +13,7 @@ import xarray as xr
 import btflow
 from btflow import plots
 from btflow.errors import InputError
-from btflow.plots.series import MOST_POINTS
-from btflow.plots.series import rates as rates_of
+from btflow.plots.series import MOST_POINTS, rates as rates_of
 
 VIEWS: dict[str, Callable[[xr.Dataset], go.Figure]] = {
     "windows": plots.windows,

@@ -16,8 +16,7 @@ import pypdfium2 as pdfium
 import pytest
 from browser import needs_browser
 from figures_made import FIGURES
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 from playwright.sync_api import Browser
 

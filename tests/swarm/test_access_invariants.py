@@ -10,8 +10,7 @@ import access_made as made
 import bounds
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, event, given, reject, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, event, given, reject, settings, strategies as st
 
 from btflow import load
 from btflow.config.catalog import parse

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from completion import check_completion
-from hypothesis import HealthCheck, event, example, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, event, example, given, settings, strategies as st
 
 import btflow
 from btflow.kernels.access import engine as access_engine

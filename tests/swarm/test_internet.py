@@ -16,16 +16,14 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from internet_made import FIXED, RAO2010, SMALL, constant, file, swarm
 from program import Run
 
 import btflow
 from btflow import InputError, ScenarioError, describe, load, memory, plots, simulate, sweep
 from btflow.cli.list import everything, parameters_of
-from btflow.paths import draw
-from btflow.paths import load as read_paths
+from btflow.paths import draw, load as read_paths
 from btflow.swarm.program import MOST_APART, compile_scenario
 from btflow.swarm.report import as_text
 from btflow.swarm.run import run_swarm

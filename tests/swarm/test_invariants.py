@@ -12,8 +12,7 @@ import plain
 import pytest
 import states
 from completion import check_completion, forwarding_bound
-from hypothesis import HealthCheck, assume, event, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, assume, event, given, settings, strategies as st
 from numpy.typing import NDArray
 from steps import walk
 from strategies import clients, ruled_clients, transports

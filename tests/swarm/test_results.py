@@ -12,8 +12,7 @@ import made
 import numpy as np
 import pytest
 import xarray as xr
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from btflow import load, simulate
 from btflow.kernels.swarm.state import CAUSES

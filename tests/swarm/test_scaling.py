@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import states
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from numpy.testing import assert_array_equal
 from numpy.typing import NDArray
 from scipy.stats import ks_2samp

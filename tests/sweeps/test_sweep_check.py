@@ -19,8 +19,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 import xarray as xr
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from no_clock import calls
 from numpy.typing import NDArray
 from program import Run

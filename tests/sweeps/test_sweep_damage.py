@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pytest
 import xarray as xr
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from sweep_made import bits, breaking_off, read, tiny, written
 
 import btflow

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 from sweep_links_made import FILE, Vary, check_point, same, short
 
 from btflow import load_link, schema, simulate_link, sweep

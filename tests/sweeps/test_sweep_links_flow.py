@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from program import Run
-from sweep_links_made import Vary, check_point, short
-from sweep_links_made import planned as links_planned
+from sweep_links_made import Vary, check_point, planned as links_planned, short
 from sweep_made import bits, read
 
 from btflow import InputError, analysis, load_link, plots, simulate_link, sweep

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from sweep_made import tiny
 
 from btflow import InputError, analysis, load, simulate, sweep

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from sweep_links_made import planned as links_planned
 from sweep_made import UNITS, bits, interrupted, planned, read, small_tasks, tiny
 

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import zarr
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from no_clock import calls
 from sweep_made import bits, read, relabelled, tiny, written
 

@@ -10,8 +10,7 @@ import made
 import pytest
 from validation_made import TINY, as_published, slower
 
-from validation import __main__ as command
-from validation import claims, demo, page, pipeline, report
+from validation import __main__ as command, claims, demo, page, pipeline, report
 from validation.cases import Case
 from validation.command import run_app
 from validation.experiments import LIMITS, Plan

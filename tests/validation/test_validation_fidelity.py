@@ -18,8 +18,7 @@ from validation.fidelity.compare import STATISTICS, Pair, average, difference, g
 from validation.fidelity.measured import Measured, measured
 from validation.fidelity.parts import PARTS, Plan
 from validation.fidelity.swarms import SEEDS, Setup, Swarm, cells, kinds
-from validation.measured import Measured as Figures
-from validation.measured import NotKnownError
+from validation.measured import Measured as Figures, NotKnownError
 from validation.part import Row, read
 from validation.sweeps import Sweeps
 

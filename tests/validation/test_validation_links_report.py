@@ -10,8 +10,7 @@ from validation_links_made import QUEUE_CELL, Replace, bottleneck, cells, replac
 
 from validation import reference
 from validation.command import run_app
-from validation.links import __main__ as command
-from validation.links import figures, frozen, page, queue_figures, report
+from validation.links import __main__ as command, figures, frozen, page, queue_figures, report
 from validation.links.frozen import Frozen
 from validation.links.report import Entry, Report
 from validation.packet_level import tables

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from validation import __main__ as capped
-from validation import explorer, first_figure, visitor_memory
+from validation import __main__ as capped, explorer, first_figure, visitor_memory
 from validation.calibration import __main__ as calibration
 from validation.command import run_app
 from validation.fidelity import __main__ as fidelity

@@ -12,8 +12,7 @@ from validation_swarms_made import RUNS, ablated, made, rates, results, swarms_2
 from validation import reference
 from validation.command import run_app
 from validation.part import read
-from validation.swarms import __main__ as command
-from validation.swarms import ablations, figures, page, report, why
+from validation.swarms import __main__ as command, ablations, figures, page, report, why
 from validation.swarms.experiments import (
     ABLATIONS,
     BELOW,

@@ -92,8 +92,7 @@ def check(cells: Cells = "") -> None:
 @app.command()
 def report() -> None:
     """Write validation/clients.md and mainline.md from the frozen tables; needs no root."""
-    from validation.clients import mainline, predictions
-    from validation.clients import report as page
+    from validation.clients import mainline, predictions, report as page
 
     found, known = page.compare(cells_module.load().values()), predictions.read()
     page.write([one for one in found if one.cell.links], known)

@@ -14,8 +14,7 @@ from validation.clients import predictions, programs, tables, usermode
 from validation.clients.cells import Cell
 from validation.clients.figures import measured
 from validation.clients.network import Bed, claimed
-from validation.clients.runs import StarvedError
-from validation.clients.runs import measure as run_once
+from validation.clients.runs import StarvedError, measure as run_once
 
 ATTEMPTS = 3
 """How often a run is tried in which the machine did not keep up."""

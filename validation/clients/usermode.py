@@ -26,8 +26,7 @@ from btflow.errors import SimulationError
 from validation.clients import guest, programs, torrent
 from validation.clients.cells import Cell
 from validation.clients.guard import LOOSE, Guard, children, starved
-from validation.clients.network import TRACKER, TRACKER_PORT, Bed, inside
-from validation.clients.network import run as network
+from validation.clients.network import TRACKER, TRACKER_PORT, Bed, inside, run as network
 from validation.clients.processes import ROOT
 from validation.clients.runs import (
     EVERY,

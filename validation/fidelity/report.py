@@ -9,8 +9,7 @@ from pathlib import Path
 import btflow
 from btflow.options import FIDELITIES, Fidelity
 from validation.fidelity.compare import AVERAGE, BOUND, STATISTICS, Pair, average, mean_error
-from validation.markdown import Report
-from validation.markdown import table as markdown
+from validation.markdown import Report, table as markdown
 from validation.part import Part, Row
 from validation.report import today
 from validation.statistics import SIGNIFICANT, change, p_greater

@@ -13,8 +13,7 @@ import btflow
 from validation import markup
 from validation.internet.shares import Results, Row, at_all_limits, reasons, rows
 from validation.internet.swarms import KINDS, NEAR, PATHS, WHOLE
-from validation.markdown import Report as Page
-from validation.markdown import table as markdown
+from validation.markdown import Report as Page, table as markdown
 from validation.markup import drawings, table
 from validation.report import today
 from validation.statistics import wilson

@@ -14,8 +14,7 @@ from validation.links import checks, coexistence, frozen
 from validation.links.checks import Found
 from validation.links.judge import Line
 from validation.links.speed import speed
-from validation.markdown import Report as Page
-from validation.markdown import claims, conditions, constants, counted
+from validation.markdown import Report as Page, claims, conditions, constants, counted
 from validation.part import Part
 from validation.report import made_by, today
 from validation.verdict import Finding, Verdict

@@ -12,9 +12,7 @@ from typing import Any
 from btflow.config.catalog import document
 from validation import reference
 from validation.assumptions import ASSUMED, Assumption, at, engine, merged, of_model
-from validation.markdown import Report as Page
-from validation.markdown import claims, conditions, constants, counted
-from validation.markdown import table as markdown
+from validation.markdown import Report as Page, claims, conditions, constants, counted, table as markdown
 from validation.packet_level import tables
 from validation.part import Part
 from validation.report import made_by, today

@@ -16,8 +16,7 @@ from btflow.kernels.calendar import give_node
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.link import sender
 from btflow.kernels.link.events import schedule, source
-from btflow.kernels.link.state import ACK_TIMER, CONNECTING, FOREVER, NONE, PAST, RTO_TIMER, SEND_TIMER
-from btflow.kernels.link.state import IDLE as CLOSED
+from btflow.kernels.link.state import ACK_TIMER, CONNECTING, FOREVER, IDLE as CLOSED, NONE, PAST, RTO_TIMER, SEND_TIMER
 from btflow.kernels.swarm import peer_set
 from btflow.kernels.swarm.ends import mate
 from btflow.kernels.swarm.state import OPENS_TCP, OPENS_UTP

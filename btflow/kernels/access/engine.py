@@ -14,8 +14,7 @@ from btflow.kernels.compiler.jit import entry, kernel
 from btflow.kernels.link import parcels, path, queue, receiver, sender, state
 from btflow.kernels.link.events import next_time
 from btflow.kernels.swarm import choking, ends, engine
-from btflow.kernels.swarm.state import ANY, NIL, PEER_PROPORTIONAL, PULSE, RESUMED, SAMPLE
-from btflow.kernels.swarm.state import SYN as HANDSHAKE
+from btflow.kernels.swarm.state import ANY, NIL, PEER_PROPORTIONAL, PULSE, RESUMED, SAMPLE, SYN as HANDSHAKE
 
 CRAMPED = 4  # why `run` returned: the pool of rings is nearly used up
 

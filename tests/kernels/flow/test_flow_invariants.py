@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from completion import forwarding_bound
 from engines import FLOW, in_flow
-from hypothesis import HealthCheck, event, example, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, event, example, given, settings, strategies as st
 
 from btflow.analytic import kumar_ross_bound
 from btflow.kernels.flow.state import Flow

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import plain
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from numba import typeof
 
 from btflow import load, simulate

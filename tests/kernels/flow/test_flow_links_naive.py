@@ -11,8 +11,7 @@ import naive_flow_links as naive
 import numpy as np
 import plain
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
 
 from btflow.kernels.flow.state import LINK, PULL

@@ -7,8 +7,7 @@ from typing import Any
 import flow_made as made
 import flow_states as states
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from btflow.kernels.flow.state import Flow
 from btflow.kernels.swarm.state import OPEN

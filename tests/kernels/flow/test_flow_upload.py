@@ -9,8 +9,7 @@ import numpy as np
 import plain
 import pytest
 import states
-from hypothesis import event, given, settings
-from hypothesis import strategies as st
+from hypothesis import event, given, settings, strategies as st
 from naive import UnitLimiter
 
 from btflow.swarm.program import compile_scenario

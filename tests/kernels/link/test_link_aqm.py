@@ -12,8 +12,7 @@ import numpy as np
 import plain
 import pytest
 import queue_naive as naive
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from link_bare import ARRIVAL, NONE, SERVICE, bare, queue_driver
 from queue_naive import Packet, Settings
 

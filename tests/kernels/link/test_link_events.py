@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 import plain
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from btflow.kernels.link import state as k
 

@@ -9,8 +9,7 @@ import numba
 import numpy as np
 import plain
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from laws_made import ACKS, EVERY, VARIANTS
 from link_states import LOSS, OPEN, RECOVERY, Bottleneck, Driver, flows
 

@@ -10,8 +10,7 @@ import link_made as made
 import numpy as np
 import plain
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from link_made import PACKET, PAYLOAD, control, flow
 
 from btflow import InputError, load, simulate

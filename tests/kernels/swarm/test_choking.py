@@ -7,8 +7,7 @@ from typing import Any
 import plain
 import pytest
 import states
-from hypothesis import event, given, settings
-from hypothesis import strategies as st
+from hypothesis import event, given, settings, strategies as st
 from naive import FORCED, Peer, RateMeasure, leecher_unchokes, optimistic_rotation, seed_rechoke
 
 NEIGHBOURS = 9

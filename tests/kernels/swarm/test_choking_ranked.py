@@ -9,8 +9,7 @@ from typing import Any
 import plain
 import pytest
 import states
-from hypothesis import event, given, settings
-from hypothesis import strategies as st
+from hypothesis import event, given, settings, strategies as st
 
 NEIGHBOURS = 9
 BLOCK = 16384

@@ -11,8 +11,7 @@ from typing import Any
 import plain
 import pytest
 import states
-from hypothesis import assume, event, given, reject, settings
-from hypothesis import strategies as st
+from hypothesis import assume, event, given, reject, settings, strategies as st
 from naive import UnitLimiter
 
 CONNECTIONS = 6

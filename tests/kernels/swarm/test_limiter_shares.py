@@ -10,8 +10,7 @@ from typing import Any
 import plain
 import pytest
 import states
-from hypothesis import event, example, given, settings
-from hypothesis import strategies as st
+from hypothesis import event, example, given, settings, strategies as st
 
 CONNECTIONS = 5
 HEADER = 13

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import plain
 import states
-from hypothesis import event, given, settings
-from hypothesis import strategies as st
+from hypothesis import event, given, settings, strategies as st
 from naive import admissible_pieces
 
 from btflow.swarm.program import Program

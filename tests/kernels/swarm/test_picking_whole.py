@@ -7,8 +7,7 @@ from collections import Counter
 import plain
 import pytest
 import states
-from hypothesis import event, given, settings
-from hypothesis import strategies as st
+from hypothesis import event, given, settings, strategies as st
 from test_picking import NOTHING, OTHERS, PIECES, UNREQUESTED, Position, positions
 
 PIECE = 2**15

@@ -7,8 +7,7 @@ import math
 import plain
 import pytest
 from entered import entered
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from naive import RateMeasure
 
 from btflow.kernels.swarm import rates as kernels

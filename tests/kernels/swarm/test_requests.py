@@ -8,8 +8,7 @@ from typing import Any
 import plain
 import pytest
 import states
-from hypothesis import event, given, settings
-from hypothesis import strategies as st
+from hypothesis import event, given, settings, strategies as st
 from naive import refill, request_floor
 
 BLOCK = 16384

@@ -9,8 +9,7 @@ import numpy as np
 import plain
 import pytest
 import states
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 rules = plain.rules

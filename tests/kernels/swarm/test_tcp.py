@@ -10,8 +10,7 @@ import numpy as np
 import plain
 import pytest
 from entered import entered
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from states import wire
 
 from btflow.kernels import random

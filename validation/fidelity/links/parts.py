@@ -14,8 +14,7 @@ from validation.fidelity.links.measured import Figures, measured
 from validation.fidelity.report import Section
 from validation.fidelity.swarms import Setup, Swarm
 from validation.swarms import packets
-from validation.swarms.experiments import RUNS
-from validation.swarms.experiments import Plan as Claims
+from validation.swarms.experiments import RUNS, Plan as Claims
 from validation.sweeps import Sweeps
 
 QUICK = 7

@@ -14,8 +14,7 @@ from validation.fidelity import search
 from validation.fidelity.links import swarms
 from validation.fidelity.links.compare import Gap, Pair, Target, equality, gaps, targets, wrong
 from validation.fidelity.report import Section, headed, judged, listed
-from validation.markdown import Report
-from validation.markdown import table as markdown
+from validation.markdown import Report, table as markdown
 from validation.part import Part
 from validation.report import today
 from validation.swarms.compare import Interval

@@ -10,8 +10,7 @@ from btflow.options import Fidelity
 from validation import part, reference
 from validation.fidelity.report import Section
 from validation.fidelity.verdicts import UNKNOWN, changed
-from validation.links import coexistence
-from validation.links import report as links
+from validation.links import coexistence, report as links
 from validation.markdown import table as markdown
 from validation.part import Row
 from validation.swarms import report as swarms

@@ -14,8 +14,7 @@ import math
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.link.laws import newreno
 from btflow.kernels.link.laws.delay import acks, round_over
-from btflow.kernels.link.state import FOREVER, OPEN
-from btflow.kernels.link.state import VEGAS as LAW
+from btflow.kernels.link.state import FOREVER, OPEN, VEGAS as LAW
 
 NS3 = 1
 OFF = -1  # round_samples: rounds are not judged, the window is Reno's
