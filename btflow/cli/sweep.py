@@ -92,8 +92,7 @@ def sweep(
 
     Ctrl-C and SIGTERM keep what is finished. A swarm that fails is recorded with its reason; the others go on.
     """
-    given = SimpleNamespace(**locals())
-    found = run_given(given, show=not as_json)
+    found = run_given(SimpleNamespace(**locals()), show=not as_json)
     echo(found if as_json else as_text(found))
     if not found["done"]:
         raise typer.Exit(1)

@@ -340,9 +340,8 @@ def plan(
     _check_names(document, design, statistics, kind, checked)
     peers = precheck.most_peers(base, design) if "peers" in keep else 0
     shape = Shape(statistics.width, peers, TIMES if "series" in keep else 0, "swarms" in keep)
-    found = contents(document, design)
     job = Job(base, statistics, shape, fidelity)
-    return Plan(job, design, seed, replicas, common, keep, found, checked, part)
+    return Plan(job, design, seed, replicas, common, keep, contents(document, design), checked, part)
 
 
 def _first_scenario(
