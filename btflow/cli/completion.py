@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from copy import copy
+from importlib.resources import files
 from typing import Annotated, get_type_hints
 
 import typer
@@ -12,39 +13,24 @@ from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
 from btflow.errors import InputError, unknown
 
-# Typer's own scripts for bash and zsh would put a space behind `rtt=`.
-_SCRIPTS = {
-    "bash": r"""_btflow() {
-  local IFS=$'\n'
-  COMPREPLY=($(env COMP_WORDS="${COMP_WORDS[*]}" COMP_CWORD=$COMP_CWORD _BTFLOW_COMPLETE=complete_bash $1 2>/dev/null))
-  if [[ ${COMPREPLY[0]} == *= ]]; then compopt -o nospace 2>/dev/null; fi
-}
-complete -o default -F _btflow btflow""",
-    "zsh": r"""_btflow() {
-  local -a given=("${(@f)$(env _BTFLOW_COMPLETE=complete_fish _TYPER_COMPLETE_FISH_ACTION=get-args \
-    _TYPER_COMPLETE_ARGS="${words[1,$CURRENT]}" $words[1] 2>/dev/null)}")
-  local -a names=("${(@)${(@)given//:/\\:}/$'\t'/:}") behind=()
-  if [[ $given[1] == *=(|$'\t'*) ]]; then behind=(-S '') fi
-  if [[ -n $given ]]; then _describe btflow names "${(@)behind}"; else _files; fi
-}
-(( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }
-compdef _btflow btflow""",
-    "fish": get_completion_script(prog_name="btflow", complete_var="_BTFLOW_COMPLETE", shell="fish"),
-}
+_SHELLS = ("bash", "zsh", "fish")
 _FOLDERS = {"flow": "congestion", "voip": "codecs", "access": "access"}
 _WORDS = {
     "aqm": ["drop-tail", "codel", "fq-codel", "pie", "cake"],
     "fidelity": ["full", "flow"],
-    "shell": list(_SCRIPTS),
+    "shell": list(_SHELLS),
 }
 """Of parameters of commands: the folder of ``models/`` that has what they name, or the words that they take."""
 
 
 def completion(shell: Annotated[str, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")]) -> None:
     """Print what makes a shell complete btflow's commands, options, models and parameters."""
-    if shell not in _SCRIPTS:
-        raise unknown(shell, _SCRIPTS, "shell with completion", "SHELL")
-    typer.echo(_SCRIPTS[shell])
+    if shell not in _SHELLS:
+        raise unknown(shell, _SHELLS, "shell with completion", "SHELL")
+    if shell == "fish":
+        typer.echo(get_completion_script(prog_name="btflow", complete_var="_BTFLOW_COMPLETE", shell=shell))
+    else:
+        typer.echo((files("btflow.cli") / f"completion.{shell}").read_text(encoding="utf-8"), nl=False)
 
 
 def completed(command: Callable[..., None], folders: Sequence[str] = ()) -> Callable[..., None]:
