@@ -17,7 +17,7 @@ class LeftOut:
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """Take what a worker tells: all leave out the same."""
-        self.tests = node.workeroutput.get("left_out", self.tests)
+        self.tests = getattr(node, "workeroutput", {}).get("left_out", self.tests)  # a worker that crashed has none
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Name the files, with how many tests of each."""
