@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from copy import copy
 from importlib.resources import files
+from textwrap import shorten
 from typing import Annotated, get_type_hints
 
 import typer
@@ -14,6 +15,8 @@ from typer.completion import get_completion_script  # type: ignore[attr-defined]
 from btflow.errors import InputError, unknown
 
 _SHELLS = ("bash", "zsh", "fish")
+_WIDTH = 70
+"""Longest meaning of a parameter: Typer breaks a longer one, and a shell takes its second line for a name."""
 _FOLDERS = {"flow": "congestion", "voip": "codecs", "access": "access"}
 _WORDS = {
     "aqm": ["drop-tail", "codel", "fq-codel", "pie", "cake"],
@@ -66,4 +69,4 @@ def _settings(incomplete: str) -> list[tuple[str, str]]:
         return []
     name, given, _ = incomplete.partition("=")
     words = [(f"{name}={word}", "") for word in known[name].words] if given and name in known else []
-    return words or [(f"{name}=", parameter.meaning) for name, parameter in known.items()]
+    return words or [(f"{name}=", shorten(p.meaning, _WIDTH, placeholder="...")) for name, p in known.items()]

@@ -263,16 +263,20 @@ _stopping: Any
 
 
 def _begin(job: Job, stopping: Any) -> None:
-    """Make a process ready for tasks; it ends with the sweep's and with the fork server, however those end."""
+    """Make a process ready for tasks; it ends with the sweep's, however that ends."""
     global _job, _stopping
     _job, _stopping = job, stopping
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
 def _end_with_parent() -> None:
+    """End with the sweep's process; without the fork server, by which alone it is known to be there, with the sweep.
+
+    Not at once: a process that ends in the midst of taking a task loses it, and pebble waits for that for ever.
+    """
     parent, server = multiprocessing.parent_process(), os.getppid()
     assert parent is not None
-    while parent.is_alive() and os.getppid() == server:  # without the server its task is given to another
+    while parent.is_alive() and not (_stopping.value and os.getppid() != server):
         parent.join(LOOK)
     os._exit(1)
 

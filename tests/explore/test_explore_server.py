@@ -194,7 +194,7 @@ def test_handouts_are_written_or_refused_in_a_sentence(run: Run, tmp_path: Path)
     for given, said in {
         (str(file),): "FOLDER = ",
         (str(tmp_path / "none"), "--lesson", "ledbta"): "lesson = 'ledbta': is none; allowed: slow-start",
-        ("/dev/null/x",): "/dev/null/x: ",
+        ("/dev/null/x",): "FOLDER = '/dev/null/x': cannot be made",
     }.items():
         code, out, err = run("handout", *given)
         assert (code, out) == (2, "") or (code, out) == (1, "")
