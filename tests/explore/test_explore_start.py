@@ -104,7 +104,8 @@ def test_ctrl_c_while_it_starts_is_one_line(children: int, tmp_path: Path) -> No
         until(lambda: len(psutil.Process(explorer.pid).children(recursive=True)) >= children)
         os.killpg(explorer.pid, signal.SIGINT)
         _, said = explorer.communicate(timeout=PATIENCE)
-    assert said in ("btflow: interrupted\n", "The explorer has stopped.\n")
+    told = [line for line in said.splitlines() if not line.startswith("Port 8866 is taken")]  # by another test
+    assert told in (["btflow: interrupted"], ["The explorer has stopped."])
 
 
 def _compiling(explorer: psutil.Process) -> list[psutil.Process]:
