@@ -26,7 +26,7 @@ test: $(VENV)/.dev  ## minutes; says what it leaves out
 	$(BIN)/python -m pytest -m "not slow"
 
 test-rest: $(VENV)/.dev  ## what `make test` leaves out: browsers, notebooks, killed processes, many examples
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m slow $(ARGS)
 
 test-all: test test-rest
 
