@@ -64,6 +64,7 @@ __getattr__, __dir__, __all__ = lazily(
         "sweeps.merge": ("merge",),
     },
 )
+__all__ += ["__version__"]
 
 if "xarray" in sys.modules:  # it is loaded anyway: Datasets that it opens have ds.btflow from the start
     import_module("btflow.accessor")

@@ -29,4 +29,4 @@ def lazily(
         setattr(sys.modules[package], name, value)
         return value
 
-    return get, lambda: sorted(homes), sorted(homes)
+    return get, lambda: sorted(sys.modules[package].__all__), sorted(homes)

@@ -16,7 +16,7 @@ from btflow.errors import InputError, unknown
 
 _SHELLS = ("bash", "zsh", "fish")
 _WIDTH = 70
-"""Longest meaning of a parameter: Typer breaks a longer one, and a shell takes its second line for a name."""
+"""Longest meaning of a parameter: Typer breaks lines at 80 columns, and a shell takes the second line for a name."""
 _FOLDERS = {"flow": "congestion", "voip": "codecs", "access": "access"}
 _WORDS = {
     "aqm": ["drop-tail", "codel", "fq-codel", "pie", "cake"],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from btflow.errors import InputError, ScenarioError
@@ -18,58 +17,39 @@ if TYPE_CHECKING:
 WHY = "is more than this page computes"
 
 
-@dataclass(frozen=True)
-class LinkLimits:
-    """Bounds of a link experiment: memory goes with flows and samples, time with packets.
+FLOWS = 30
+"""Flows, calls and probes of a link experiment in all: memory goes with them and with samples."""
+PACKETS = 60_000_000
+"""Packets that its flows can send in all; one costs a fifth to a third of a microsecond."""
+DURATION = 600.0
+"""Its simulated time [s]."""
+AT_ONCE = 600_000
+"""Packets up to which it is simulated while an input moves, without progress."""
 
-    Attributes:
-        flows: Flows, calls and probes in all.
-        packets: Packets that the flows can send in all; one costs a fifth to a third of a microsecond.
-        duration: Simulated time [s].
-        at_once: Packets up to which an experiment is simulated while an input moves, without progress.
-    """
-
-    flows: int = 30
-    packets: int = 60_000_000
-    duration: float = 600.0
-    at_once: int = 600_000
-
-
-@dataclass(frozen=True)
-class SwarmLimits:
-    """Bounds of a swarm: time and memory go with the blocks that are sent.
-
-    Attributes:
-        peers: Seeds and leechers.
-        blocks: Blocks that the leechers receive in all: 300 leechers of 50 MB.
-        linked: The same of a swarm whose peers have access links, which costs more: 200 leechers of 50 MB, some 20 s.
-        memory: Memory that a swarm takes at its start [B]; what its run adds is at most as much again.
-    """
-
-    peers: int = 301
-    blocks: int = 1_000_000
-    linked: int = 700_000
-    memory: int = 850_000_000
+PEERS = 301
+"""Seeds and leechers of a swarm."""
+BLOCKS = 1_000_000
+"""Blocks that its leechers receive in all, with which time and memory go: 300 leechers of 50 MB."""
+LINKED = 700_000
+"""The same of a swarm whose peers have access links, which costs more: 200 leechers of 50 MB, some 20 s."""
+MEMORY = 850_000_000
+"""Memory that a swarm takes at its start [B]; what its run adds is at most as much again."""
 
 
-LINKS = LinkLimits()
-SWARMS = SwarmLimits()
-
-
-def check_link(scenario: LinkScenario, limits: LinkLimits = LINKS) -> None:
+def check_link(scenario: LinkScenario) -> None:
     """Refuse a link experiment that takes too long.
 
     Raises:
         InputError: It names the field to lower.
     """
     count = sum(flow.count for flow in scenario.flows)
-    if count > limits.flows:
-        raise InputError("flows", count, WHY, f"at most {limits.flows} flows")
-    if scenario.duration > limits.duration:
-        raise InputError("duration", _time(scenario.duration), WHY, f"at most {_time(limits.duration)}")
+    if count > FLOWS:
+        raise InputError("flows", count, WHY, f"at most {FLOWS} flows")
+    if scenario.duration > DURATION:
+        raise InputError("duration", _time(scenario.duration), WHY, f"at most {_time(DURATION)}")
     expected = packets(scenario)
-    if expected > limits.packets:
-        most = _three_digits_down(limits.packets / expected * scenario.duration)
+    if expected > PACKETS:
+        most = _three_digits_down(PACKETS / expected * scenario.duration)
         raise InputError("duration", _time(scenario.duration), f"{WHY} at this rate", f"at most {_time(most)}")
 
 
@@ -91,20 +71,20 @@ def packets(scenario: LinkScenario) -> float:
     return scenario.duration * (steady + sum(rates.values()))
 
 
-def check_swarm(scenario: Scenario, limits: SwarmLimits = SWARMS) -> None:
+def check_swarm(scenario: Scenario) -> None:
     """Refuse a swarm that takes too long or too much memory; as ``check_link``."""
     leechers = sum(c.number for c in scenario.classes if c.role == "leecher")
     peers = sum(c.number for c in scenario.classes)
-    if peers > limits.peers:
-        raise InputError("leechers", leechers, WHY, f"at most {counted(limits.peers - peers + leechers, 'leecher')}")
+    if peers > PEERS:
+        raise InputError("leechers", leechers, WHY, f"at most {counted(PEERS - peers + leechers, 'leecher')}")
     size = scenario.swarm.file_size
-    most = limits.linked if any(c.access for c in scenario.classes) else limits.blocks
+    most = LINKED if any(c.access for c in scenario.classes) else BLOCKS
     blocks = max(leechers, 1) * -(-size // scenario.swarm.block_size)
     if blocks > most:
         largest = most // max(leechers, 1) * scenario.swarm.block_size
         allowed = f"at most {_size(largest, scenario)} for {counted(leechers, 'leecher')}"
         raise InputError("file_size", _size(size, scenario), WHY, allowed)
-    _check_memory(scenario, leechers, limits.memory)
+    _check_memory(scenario, leechers, MEMORY)
 
 
 def _check_memory(scenario: Scenario, leechers: int, most: int) -> None:

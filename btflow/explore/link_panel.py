@@ -16,7 +16,7 @@ import xarray as xr
 from btflow.errors import ScenarioError
 from btflow.explore.figure import framed
 from btflow.explore.form import Form, OfForm
-from btflow.explore.limits import LINKS, packets
+from btflow.explore.limits import AT_ONCE, packets
 from btflow.explore.link_figure import draw, empty, numbers, point_at
 from btflow.explore.link_state import FIRST, LinkState, command, meanings, preset, presets, scenario, why_no_fluid
 from btflow.explore.panel import NOT_SHOWN, SHOWN, Commands, Preset, in_flow
@@ -74,7 +74,7 @@ def find(asked: Asked, look: Look) -> Iterator[Found]:
 
 def at_once(model: LinkScenario) -> bool:
     """Return whether an experiment is simulated while an input moves."""
-    return packets(model) <= LINKS.at_once
+    return packets(model) <= AT_ONCE
 
 
 class LinkPanel(OfForm):
