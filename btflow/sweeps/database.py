@@ -73,7 +73,7 @@ class Database:
         except sqlite3.Error:
             raise
         except Exception:  # json, NumPy and zipfile raise anything for what they did not write
-            raise self.damaged(f"{FILE} is not what was written") from None
+            raise self.damaged(f"{FILE} is not what this version writes") from None
         read = partial(_window, connection, self.layout.row, path, field)  # nothing of itself, so that it goes at once
         self._window = lru_cache(maxsize=16)(read)
 

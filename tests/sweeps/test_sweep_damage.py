@@ -245,7 +245,7 @@ def test_a_database_that_cannot_be_read_is_one_error(
 def test_a_layout_or_a_row_that_cannot_be_one_is_one_error(half: Path, change: str, tmp_path: Path) -> None:
     with sqlite3.connect(half / FILE) as connection:
         connection.execute(change)
-    with pytest.raises(InputError, match=r"is damaged: .*sweep\.sqlite is not what was written") as caught:
+    with pytest.raises(InputError, match=r"is damaged: .*sweep\.sqlite is not what (was written|this version writes)") as caught:
         write_table(half, tmp_path / "a.csv")
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "a.csv").exists()
