@@ -28,7 +28,7 @@ kill -INT -- -$page
 wait $page; echo "the page ended with $? after $SECONDS s"
 kill -- -$told
 . .venv/bin/activate
-python - <<'PY'
+python - >/dev/null <<'PY' && echo "README's example ran"
 import re, pathlib
 (example,) = re.findall(r"```python\n(.*?)```", pathlib.Path("README.md").read_text(), re.S)
 exec("import plotly.io; plotly.io.renderers.default = 'json'\n" + example)

@@ -132,18 +132,17 @@ def link_document(name_or_path: str | Path) -> Document[LinkScenario]:
 
 def read(name_or_path: str | Path, kind: ModelKind[Model]) -> Document[Model]:
     """Return the content of a model of one kind; as ``document``."""
-    _check_not_of_paths(str(name_or_path))
     name = str(name_or_path)
     _check_kind(name, kind.folder)
     file, folder = find(name, kind.folder, Path(), "model")
     tree = read_toml(file)
-    _check_not_of_paths(name, tree)
     _check_kind(name, kind.folder, tree)
     return parse_as(kind, tree, folder)
 
 
 def _check_kind(name: str, folder: str, tree: Mapping[str, Any] | None = None) -> None:
     """Refuse a file of another kind than the models of a folder, by its name or by its content."""
+    _check_not_of_paths(name, tree)
     if tree is not None and _KINDS[folder][0] in tree:
         return
     for other, (field, said) in _KINDS.items():

@@ -17,7 +17,7 @@ from plotly.subplots import make_subplots
 from btflow.explore.figure import Figure, of_plotly
 from btflow.explore.spots import Spot
 from btflow.plots import marks, series, words
-from btflow.plots.link import call_lines, capacity_line, has_call, packet_time, with_window
+from btflow.plots.link import call_lines, capacity_line, has_call, packet_time, unit_of, with_window
 from btflow.plots.marks import joined
 from btflow.plots.style import COLOURS, GREY, TEMPLATE, line
 from btflow.units.formatting import counted
@@ -72,8 +72,8 @@ def empty() -> Figure:
         # one that begins left of the axes may be as wide as they and the margin: two columns on a telephone
         legend={
             "orientation": "h",
-            "yanchor": "bottom",
             "y": 1.01,
+            "yanchor": "bottom",
             "x": -0.05,
             "xanchor": "left",
             "font": {"size": 11},
@@ -161,9 +161,7 @@ def _longest(*results: xr.Dataset | None) -> float:
 
 def rate_scale(result: xr.Dataset) -> tuple[str, float]:
     """Return the unit that rates are drawn in, and how many of it are 1 B/s."""
-    return (
-        ("Mbit/s", 8e-6) if float(result.attrs[f"rate_{result.attrs['bottleneck']}"]) * 8 >= 2e6 else ("kbit/s", 8e-3)
-    )
+    return unit_of(float(result.attrs[f"rate_{result.attrs['bottleneck']}"]))
 
 
 def _style(index: int, look: dict[str, Any]) -> dict[str, Any]:
@@ -228,8 +226,7 @@ def _call(result: xr.Dataset) -> list[dict[str, Any]]:
     if not has_call(result):
         return [_HIDDEN, _HIDDEN]
     lines = call_lines(result, 0, str(result["voip_name"].values[0]))
-    said = ({"hovertemplate": one.hovertemplate} for one in lines)
-    return [{"visible": True} | _xy((one.x, one.y)) | text for one, text in zip(lines, said, strict=True)]
+    return [{"visible": True, "hovertemplate": one.hovertemplate} | _xy((one.x, one.y)) for one in lines]
 
 
 def groups(result: xr.Dataset) -> dict[str, list[int]]:
@@ -301,22 +298,16 @@ def _bottleneck(result: xr.Dataset) -> int:
 
 
 def _calls(result: xr.Dataset) -> Iterable[str]:
-    for name, delay, loss, mos in zip(
-        result["voip_name"].values,
-        result["voip_delay_mean"].values,
-        result["voip_loss"].values,
-        result["voip_mos"].values,
-        strict=True,
-    ):
+    figures = (result[name].values for name in ("voip_name", "voip_delay_mean", "voip_loss", "voip_mos"))
+    for name, delay, loss, mos in zip(*figures, strict=True):
         yield f"Call {name}: mean delay {_ms(delay)}, {loss:.1%} lost, mean opinion score {mos:.1f} (4.5 is best)."
 
 
-def _table(head: Iterable[str], rows: Iterable[Iterable[str]], caption: str = "") -> str:
+def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     titles = "".join(f'<th scope="col">{html.escape(title)}</th>' for title in head)
     cells = ("".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows)
     body = "".join(f"<tr>{row}</tr>" for row in cells)
-    said = f"<caption>{html.escape(caption)}</caption>" if caption else ""
-    return f'<table class="btflow-table">{said}<thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>'
+    return f'<table class="btflow-table"><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>'
 
 
 def _rate(rate: float) -> str:
@@ -326,11 +317,7 @@ def _rate(rate: float) -> str:
 
 
 def _ms(seconds: float) -> str:
-    return _number(1000 * seconds, "ms")
-
-
-def _number(value: float, unit: str) -> str:
-    return "-" if np.isnan(value) else f"{value:.1f} {unit}" if value < 100 else f"{value:.0f} {unit}"
+    return "-" if np.isnan(seconds) else f"{1e3 * seconds:.{1 if seconds < 0.1 else 0}f} ms"
 
 
 def _mean(values: NDArray[np.float64]) -> float:

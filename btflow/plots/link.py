@@ -56,7 +56,7 @@ def rates(result: xr.Dataset) -> go.Figure:
     _check(result)
     capacity = result.attrs.get(f"rate_{_bottleneck(result)}")
     highest = max(float(np.nanmax(result["rate"].values, initial=0.0)), float(capacity or 0.0))
-    unit, scale = ("Mbit/s", 8e-6) if highest * 8 >= 2e6 else ("kbit/s", 8e-3)
+    unit, scale = unit_of(highest)
     drawn = figure("Rates of the flows", "time [s]", f"rate [{unit}]", subtitle=_describe(result))
     for k in range(len(_flows(result))):
         x, y = series.rates(result, k)
@@ -128,6 +128,11 @@ def with_window(result: xr.Dataset) -> list[int]:
     return [int(k) for k in np.flatnonzero(~np.isnan(result["window"].values).all(axis=0))]
 
 
+def unit_of(highest: float) -> tuple[str, float]:
+    """Return the unit that rates up to a highest one [B/s] are drawn in, and how many of it are 1 B/s."""
+    return ("Mbit/s", 8e-6) if highest * 8 >= 2e6 else ("kbit/s", 8e-3)
+
+
 def capacity_line(unit: str) -> dict[str, Any]:
     """Return the look of the line of the bottleneck's capacity, and what it says."""
     said = {"hovertemplate": words.capacity(unit)} | words.meaning("capacity")
@@ -137,11 +142,12 @@ def capacity_line(unit: str) -> dict[str, Any]:
 def call_lines(result: xr.Dataset, k: int, name: str) -> tuple[Any, Any]:
     """Return the delay and the score of a call over time."""
     delay = series.envelope(result["time"].values, 1000.0 * result["voip_delay"].values[:, k])
-    common = {"mode": "lines"}
-    said = words.at_time(name, "ms one way")
-    first = go.Scatter(x=delay[0], y=delay[1], hovertemplate=said, **common, **words.meaning("one-way delay"))
-    x, y = result["voip_time"].values, result["voip_mos_recent"].values[:, k]
-    return first, go.Scatter(x=x, y=y, hovertemplate=words.score(name), **common, **words.meaning("MOS"))
+    score = result["voip_time"].values, result["voip_mos_recent"].values[:, k]
+    said = (delay, words.at_time(name, "ms one way"), "one-way delay"), (score, words.score(name), "MOS")
+    first, second = (
+        go.Scatter(x=x, y=y, hovertemplate=hover, mode="lines", **words.meaning(term)) for (x, y), hover, term in said
+    )
+    return first, second
 
 
 def has_call(result: xr.Dataset) -> bool:
@@ -164,11 +170,9 @@ def queue_ccdf(results: Results) -> go.Figure:
     """
     found = _labelled(results)
     one = isinstance(results, xr.Dataset)
+    subtitle = _origin(results) if isinstance(results, xr.Dataset) else ""
     drawn = figure(
-        "How long the queue is",
-        "packets waiting",
-        "time with more waiting [%] (log scale)",
-        subtitle=_origin(results) if isinstance(results, xr.Dataset) else "",
+        "How long the queue is", "packets waiting", "time with more waiting [%] (log scale)", subtitle=subtitle
     )
     index, longest = 0, 1.0
     for label, result in found.items():
@@ -186,9 +190,8 @@ def queue_ccdf(results: Results) -> go.Figure:
     drawn.update_layout(showlegend=len(drawn.data) > 1)
     times = [packet_time(result) for result in found.values()]
     if times[0] > 0.0 and np.allclose(times, times[0], rtol=0.01):
-        _second_x(
-            drawn, times[0], "wait [ms]" if not one else f"wait in {_bottleneck(next(iter(found.values())))} [ms]"
-        )
+        where = f"in {_bottleneck(next(iter(found.values())))} " if one else ""
+        _second_x(drawn, times[0], f"wait {where}[ms]")
     return drawn
 
 
@@ -229,11 +232,8 @@ def link_overview(result: xr.Dataset) -> go.Figure:
     _check(result)
     views = (windows(result), rates(result), queue(result), queue_ccdf(result))
     several = len(_queues(result)) > 1
-    between = (
-        _AXIS_TITLE
-        + _LEGEND_ROW * _legend_rows([*views[1].data, *(trace for trace in views[0].data if trace.legendgroup is None)])
-        + _TOP_AXIS
-    )
+    in_legend = [*views[1].data, *(trace for trace in views[0].data if trace.legendgroup is None)]
+    between = _AXIS_TITLE + _LEGEND_ROW * _legend_rows(in_legend) + _TOP_AXIS
     top, bottom = 105, _AXIS_TITLE + (_LEGEND_ROW if several else 0) + 10
     inside = 2 * _VIEW + between
     drawn = make_subplots(
@@ -248,21 +248,20 @@ def link_overview(result: xr.Dataset) -> go.Figure:
     drawn.for_each_annotation(lambda a: a.update(font={"size": 16}, yshift=6))
     drawn.layout.annotations[3].update(yshift=52)  # above the axis on top
     for legend, axis in (("legend", "yaxis"), ("legend2", "yaxis3")):
-        drawn.layout[legend] = {
-            "orientation": "h",
+        place = {
             "x": 0.0,
             "y": drawn.layout[axis].domain[0] - _AXIS_TITLE / inside,
             "xanchor": "left",
             "yanchor": "top",
-            "font": {"size": 12},
-            "traceorder": "normal",
         }
+        drawn.layout[legend] = {"orientation": "h", "font": {"size": 12}, "traceorder": "normal"} | place
     for trace in drawn.data:
         first = trace.xaxis in ("x", "x2")
         trace.legend = "legend" if first else "legend2"
-        if trace.legendgroup is not None and (trace.xaxis == "x" or (not first and not several)):
-            trace.showlegend = False  # the flows' legend is that of the rates, the queues' that of the queue over time
-        if trace.xaxis == "x4":
+        twice = trace.legendgroup is not None and (trace.xaxis == "x" or (not first and not several))
+        if (
+            twice or trace.xaxis == "x4"
+        ):  # the flows' legend is that of the rates, the queues' that of the queue over time
             trace.showlegend = False
     drawn.update_layout(
         template=TEMPLATE,
@@ -366,13 +365,7 @@ def _second_x(drawn: go.Figure, scale: float, title: str) -> None:
     drawn.add_scatter(x=[None], y=[None], xaxis="x2", showlegend=False, hoverinfo="skip", name="")
 
 
-_SECOND: dict[str, Any] = {
-    "showgrid": False,
-    "mirror": False,
-    "tickmode": "auto",
-    "ticks": "outside",
-    "zeroline": False,
-}
+_SECOND = {"showgrid": False, "mirror": False, "tickmode": "auto", "ticks": "outside", "zeroline": False}
 
 
 def _place(drawn: go.Figure, view: go.Figure, number: int) -> None:
