@@ -183,5 +183,6 @@ def test_it_is_jupyterlab_with_a_token_that_stops_on_ctrl_c(tmp_path: Path) -> N
         assert found.keys() == {"runtime", "jpserver", "kernel", "jupyter_cookie_secret"}
         assert [name for name, path in found.items() if path.stat().st_mode & 0o077] == []
         server.interrupt()
-    assert words[:4] == ["The", "notebooks", "are", "in"]
-    assert words[words.index("is") + 1 :] == ["at", server.url, "Ctrl-C", "stops", "it."]
+    first = words.index("The") if words[0] == "Port" else 0  # another program may have the usual one
+    assert words[first : first + 4] == ["The", "notebooks", "are", "in"]
+    assert words[words.index("at") :] == ["at", server.url, "Ctrl-C", "stops", "it."]
