@@ -31,6 +31,9 @@ def extra(name: str) -> str:
 
 _RESULT = "a file that btflow run --out or btflow link --out wrote"
 
+_WAIT = 15.0
+"""Time in which such a file is opened, and a second more for each MiB of it [s]."""
+
 _TRIAL = """
 import sys
 import h5netcdf
@@ -182,9 +185,13 @@ def open_result(path: str | os.PathLike[str]) -> xarray.Dataset:
     import subprocess
 
     limits = [str(5 + size // 2**24), str(2**32 + 64 * size), "0"]
-    tried = subprocess.run([sys.executable, "-P", "-c", _TRIAL, str(file.resolve()), *limits], capture_output=True)
-    if tried.returncode not in (0, 3):  # 3: an exception, which comes here, too
-        raise InputError("path", str(file), "is damaged: HDF5 does not come to an end with it", _RESULT)
+    trial = [sys.executable, "-P", "-c", _TRIAL, str(file.resolve()), *limits]
+    try:  # what it links to may be a pipe
+        ended = subprocess.run(trial, capture_output=True, timeout=_WAIT + size / 2**20).returncode
+    except subprocess.TimeoutExpired:
+        ended = None
+    if ended not in (0, 3):  # 3: an exception, which comes here, too
+        raise InputError("path", str(file), "is damaged: HDF5 takes more time or memory than it can need", _RESULT)
     import xarray
 
     import btflow.accessor  # noqa: F401  # for ds.btflow

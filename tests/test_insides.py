@@ -26,7 +26,7 @@ COMPILER = ROOT / "kernels" / "compiler"
 
 LIBRARY = "_final_module _shared_module _finalized _linking_libraries _get_module_for_linking _optimize_final_module"
 LIBRARY += " _optimize_functions _codegen._data_layout"
-CACHE = "_cache_file _cache_path _impl _impl.filename_base _impl.locator.get_source_stamp cache_path"
+CACHE = "_cache_file _cache_path _impl _impl.filename_base _impl_class cache_path"
 PASSES = "_analysis"
 INSIDES = {
     "numba.core.codegen.JITCodeLibrary": "_raise_if_finalized _get_module_for_linking _optimize_final_module finalize",
@@ -35,6 +35,8 @@ INSIDES = {
     "numba.core.compiler_machinery.PassManager": "_runPass finalize",
     "numba.core.compiler_machinery": "_pass_registry",
     "numba.core.caching.FunctionCache": "load_overload save_overload",
+    "numba.core.caching.CompileResultCacheImpl": "_locator_classes",
+    "numba.core.caching.UserProvidedCacheLocator": "get_suitable_cache_subpath get_source_stamp",
     "numba.core.caching.IndexDataCacheFile": "_dump _load_data _data_path",
     "numba.core.dispatcher": "FunctionCache",
     "numba.np.arrayobj": "getitem_arraynd_intp getitem_array_tuple setitem_array make_array",

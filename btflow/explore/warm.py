@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -53,9 +53,12 @@ def load(packages: Sequence[str] = LINKS + SWARMS) -> None:
 
 
 def missing() -> list[str]:
-    """Return the packages of which nothing is compiled yet."""
-    here = Path(str(room.__file__)).parent
-    return [name for name in LINKS + SWARMS if not cache.has_kernels(str(here / name / "__init__.py"))]
+    """Return the packages that are not known to be compiled."""
+    return [name for name in LINKS + SWARMS if not _whole(name).exists()]
+
+
+def _whole(name: str) -> Path:
+    return cache.whole(str(Path(str(room.__file__)).parent / name / "__init__.py"))
 
 
 def wait_for_swarms(look: Look) -> None:
@@ -115,7 +118,7 @@ class _Filling:
         assert process.stdout is not None
         for said in process.stdout:
             name, share, words = [*said.rstrip("\n").split(" ", 2), "", ""][:3]
-            if name not in self._far or not share:
+            if name not in self._far or not share.replace(".", "", 1).isdigit():
                 continue  # a library's word
             with self._news:
                 self._far[name] = float(share)
@@ -155,6 +158,8 @@ def fill(packages: Sequence[str]) -> None:
     for name in packages:
         cache.told = lambda words, share, name=name: _print(name, share, words)
         load([name])
+        with suppress(OSError):
+            _whole(name).touch()
         _print(name, 1.0)
 
 

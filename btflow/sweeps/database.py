@@ -67,7 +67,10 @@ class Database:
 
         self.path, self.field, self.connection = path, field, connection
         connection.text_factory = lambda text: text.decode(errors="replace")  # damaged text is no error of its own
+        made = {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master WHERE sql NOT NULL")}
         try:
+            if made != {*SCHEMA}:  # a view may have no end
+                raise ValueError
             (self._content,) = self._one("SELECT layout FROM sweep")
             self.layout: Layout = Layout.from_content(self._content)
         except sqlite3.Error:
@@ -102,6 +105,19 @@ class Database:
             numbers = self.connection.execute(windows, (WINDOW, first, last, task)).fetchall()
         for (number,) in numbers:
             yield _between(self._window(number, task), first, last)
+
+    def pending(self) -> Iterator[range]:
+        """Give the units that are to be run, block by block.
+
+        Those that check the sweep come first: they take longest, and what is long is not left to the end.
+        """
+        of = "SELECT unit FROM runs WHERE unit >= ? AND unit < ? ORDER BY unit"
+        for span in (span for block in reversed(range(len(self.layout.blocks))) for span in self.layout.spans(block)):
+            found = self.connection.execute(of, (span.start, span.stop))
+            there = np.fromiter((unit for (unit,) in found), np.int64)
+            edges = np.concatenate([[span.start - 1], there, [span.stop]])
+            for before in np.flatnonzero(np.diff(edges) > 1):
+                yield range(int(edges[before]) + 1, int(edges[before + 1]))
 
     @property
     def keeps_swarms(self) -> bool:
@@ -240,11 +256,14 @@ def failures(path: Path) -> list[tuple[str, int]]:
         return connection.execute(of, (FAILED,)).fetchall()
 
 
-def open_arrays(path: Path) -> xr.Dataset:
+def open_arrays(path: Path, field: str = "out") -> xr.Dataset:
     """Return the dataset of a complete sweep from its arrays."""
     import xarray as xr
 
-    dataset: xr.Dataset = xr.open_zarr(path, chunks=None)
+    try:
+        dataset: xr.Dataset = xr.open_zarr(path, chunks=None, consolidated=True)
+    except Exception as error:  # zarr and xarray raise anything for what they did not write
+        raise damaged(path, field, f"its arrays cannot be opened ({type(error).__name__})") from None
     return dataset
 
 

@@ -60,6 +60,9 @@ It is there once the arrays are complete, and as long as they are those of the r
 LARGEST = 2**31
 """Most bytes of a file of the arrays, or of a chunk in memory; one that is larger is not read."""
 
+LONGEST = 2**26
+"""Most bytes of the list of their digests."""
+
 WRITERS = 8
 """Files had on the disk at once."""
 
@@ -407,19 +410,19 @@ def write_sums(folder: Path) -> None:
 
 def bad_file(path: Path) -> Path | None:
     """Return the first file of a store's arrays that is missing or was changed, the list of their digests included."""
-    if digest(path / SUMS) is None:
+    if digest(path / SUMS, LONGEST) is None:
         return path / SUMS
     lines = (path / SUMS).read_text("utf-8", "replace").splitlines()
-    found = {line[66:]: line[:64] for line in lines if re.fullmatch("[0-9a-f]{64}  .+", line)}
+    found = {line[66:]: line[:64] for line in lines if re.fullmatch(r"[0-9a-f]{64}  (?!/|.*\.\.).+", line)}
     if len(found) < len(lines) or [*found][-1:] != ["zarr.json"]:
         return path / SUMS
     return next((path / name for name, sha256 in found.items() if digest(path / name) != sha256), None)
 
 
-def digest(file: Path) -> str | None:
+def digest(file: Path, most: int = LARGEST) -> str | None:
     """Return the SHA-256 of a file, None if it cannot be read, or is none, or has no end."""
     try:
-        if not file.is_file() or file.stat().st_size > LARGEST:
+        if not file.is_file() or file.stat().st_size > most:
             return None
         with file.open("rb") as content:
             return hashlib.file_digest(content, "sha256").hexdigest()

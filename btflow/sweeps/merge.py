@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from btflow.errors import InputError
 from btflow.sweeps import running, store
-from btflow.sweeps.database import Database, connected, of_store, open_arrays
+from btflow.sweeps.database import FILE, Database, connected, of_store, open_arrays
 from btflow.sweeps.declare import flag
 from btflow.sweeps.results import CORRELATED, OWN_SEEDS
 
@@ -105,9 +105,11 @@ def _whole(found: Sequence[Database]) -> Layout:
             reason = f"is part {part}, and {first.path} is {first.layout.part}"
         elif part in by_part:
             reason, allowed = f"is part {part}, as {by_part[part].path} is", "each part once"
-        elif left := each.layout.own - sum(each.counts()):
+        elif left := sum(map(len, each.pending())):
             reason = f"is not complete: {left:,} of the {each.layout.own:,} runs of part {part} are left"
             allowed = f"the same sweep with part {part} and resume=True, which runs them"
+        elif sum(each.counts()) != each.layout.own:
+            raise each.damaged(f"{FILE} has runs of other parts")
         if reason:
             raise InputError("parts", str(each.path), reason, allowed)
         by_part[part] = each

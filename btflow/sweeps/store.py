@@ -21,8 +21,6 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from btflow.errors import InputError
 from btflow.sweeps.results import FAILED
 
@@ -67,8 +65,9 @@ def check_path(path: Path, resume: bool) -> None:
 
 
 def is_store(path: Path) -> bool:
-    """Return whether something is the store of a sweep."""
-    return os.path.isfile(path / database.FILE)  # of a path that no system takes, too
+    """Return whether something is the store of a sweep: all that SQLite opens is a file, where there is something."""
+    others = (path / name for name in (LOCK, f"{database.FILE}-journal", f"{database.FILE}-wal"))
+    return os.path.isfile(path / database.FILE) and all(os.path.isfile(x) or not os.path.lexists(x) for x in others)
 
 
 def _is_begun(path: Path) -> bool:
@@ -101,19 +100,6 @@ class Store(database.Database):
             raise self.damaged(f"the layout in {database.FILE} is not what was written")
         self.check()
         (self._task,) = self._one("SELECT COALESCE(MAX(task), 0) FROM runs")
-
-    def pending(self) -> Iterator[range]:
-        """Give the units that are to be run, block by block.
-
-        Those that check the sweep come first: they take longest, and what is long is not left to the end.
-        """
-        of = "SELECT unit FROM runs WHERE unit >= ? AND unit < ? ORDER BY unit"
-        for span in (span for block in reversed(range(len(self.layout.blocks))) for span in self.layout.spans(block)):
-            found = self.connection.execute(of, (span.start, span.stop))
-            there = np.fromiter((unit for (unit,) in found), np.int64)
-            edges = np.concatenate([[span.start - 1], there, [span.stop]])
-            for before in np.flatnonzero(np.diff(edges) > 1):
-                yield range(int(edges[before]) + 1, int(edges[before + 1]))
 
     def add(self, part: Part) -> None:
         """Keep a part for good.
@@ -260,7 +246,7 @@ def open_store(path: Path, field: str) -> xr.Dataset:
     if os.path.lexists(path / dataset.SUMS):
         bad = dataset.bad_file(path)
         if bad is None:
-            return database.open_arrays(path)
+            return database.open_arrays(path, field)
         again = "the same sweep with resume=True, which writes it again"
         allowed = again if is_store(path) else "a copy of the store that is whole"
         reason = f"is damaged: {bad.relative_to(path)} is missing or is not what was written"

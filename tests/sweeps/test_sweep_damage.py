@@ -23,7 +23,7 @@ from btflow.analysis.table import write_table
 from btflow.cli import app
 from btflow.sweeps import api, runs
 from btflow.sweeps.database import FILE, failures
-from btflow.sweeps.dataset import SUMS
+from btflow.sweeps.dataset import SUMS, write_sums
 from btflow.sweeps.declare import declaration, declare
 from btflow.sweeps.plan import Plan
 from btflow.sweeps.running import Running
@@ -236,6 +236,7 @@ def test_a_database_that_cannot_be_read_is_one_error(
     [
         "UPDATE sweep SET layout = '{'",
         "UPDATE sweep SET layout = CAST(SUBSTR(layout, 2) AS BLOB)",
+        "CREATE VIEW endless AS WITH RECURSIVE t(x) AS (SELECT 1 UNION ALL SELECT x FROM t) SELECT x FROM t",
         "UPDATE runs SET numbers = SUBSTR(numbers, 2) WHERE unit = 4",
         "UPDATE runs SET numbers = 'text' WHERE unit = 4",
         "UPDATE runs SET cpu = 'x' WHERE unit = 4",
@@ -245,10 +246,32 @@ def test_a_database_that_cannot_be_read_is_one_error(
 def test_a_layout_or_a_row_that_cannot_be_one_is_one_error(half: Path, change: str, tmp_path: Path) -> None:
     with sqlite3.connect(half / FILE) as connection:
         connection.execute(change)
-    with pytest.raises(InputError, match=r"is damaged: .*sweep\.sqlite is not what (was written|this version writes)") as caught:
+    with pytest.raises(InputError, match=r"is damaged: .*sweep\.sqlite is not what ") as caught:
         write_table(half, tmp_path / "a.csv")
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "a.csv").exists()
+
+
+@pytest.mark.parametrize(
+    "content", ["[" * 100_000, "{}", '{"zarr_format": 3, "node_type": "array"}'], ids=["deep", "empty", "array"]
+)
+def test_arrays_that_others_wrote_are_one_error(path: Path, content: str, tmp_path: Path) -> None:
+    """Whoever writes them may write their digests, too."""
+    (path / "zarr.json").write_text(content)
+    (path / SUMS).unlink()
+    write_sums(path)
+    with pytest.raises(InputError, match="is damaged: its arrays cannot be opened") as caught:
+        write_table(path, tmp_path / "a.csv")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", [f"{FILE}-journal", LOCK])
+def test_a_pipe_in_place_of_a_file_is_not_waited_for(half: Path, sweep: Plan, name: str, tmp_path: Path) -> None:
+    (half / name).unlink(missing_ok=True)
+    os.mkfifo(half / name)
+    for use in (lambda: write_table(half, tmp_path / "a.csv"), lambda: execute(sweep, half)):
+        with pytest.raises(InputError, match=r"(store of|something else than) a sweep"):
+            use()
 
 
 def forgetting(sweep: Plan, path: Path) -> None:

@@ -2,10 +2,12 @@
 
 The kernels call each other across files, and Numba's on-disk cache only watches the file of the cached function, so an
 edited callee would silently keep its old behaviour in a cached caller (numba/numba#8851). All kernels therefore share
-one cache folder named by a hash of all their sources: an edit anywhere makes a fresh cache.
+one cache folder named by a hash of all their sources: an edit anywhere makes a fresh cache. Where the sources lie and
+how old they are does not matter then: a second clone of the same sources has the same kernels.
 
-Insides: `numba.core.dispatcher.FunctionCache`, of `numba.core.caching` `FunctionCache` and `IndexDataCacheFile` with
-`_cache_file`, `_cache_path`, `_impl`, `_dump`, `_load_data`, `_data_path`. They gain no time: without
+Insides: `numba.core.dispatcher.FunctionCache`, of `numba.core.caching` `FunctionCache`, `CompileResultCacheImpl`,
+`UserProvidedCacheLocator` and `IndexDataCacheFile` with `_impl_class`, `_locator_classes`, `_cache_file`,
+`_cache_path`, `_impl`, `_dump`, `_load_data`, `_data_path`. They gain a second clone its minutes of compiling; without
 them results might not be those of the sources, and a damaged or read-only cache would end a run. Beside
 test_insides.py, test_cache.py fails.
 """
@@ -27,7 +29,8 @@ from typing import Any
 
 import numba
 import numba.core.dispatcher
-from numba.core.caching import FunctionCache, IndexDataCacheFile
+from llvmlite.binding import get_host_cpu_name
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, UserProvidedCacheLocator
 from numba.core.dispatcher import Dispatcher
 
 _settings: Any = numba.config
@@ -67,9 +70,9 @@ def folder(sources: Path) -> Path:
     return Path(base, f"kernels-{digest.hexdigest()[:16]}")
 
 
-def has_kernels(package: str) -> bool:
-    """Return whether kernels are kept in the folder of the package whose `__file__` is given."""
-    return any(folder(Path(package).parent).rglob("*.nbc"))
+def whole(package: str) -> Path:
+    """Return the file that is there once all kernels of a package are kept for this CPU, given its `__file__`."""
+    return folder(Path(package).parent) / f"whole-{get_host_cpu_name()}"
 
 
 def _sources(package: Path) -> list[Path]:
@@ -101,21 +104,36 @@ class _SummedFile(IndexDataCacheFile):
         return super()._load_data(name)
 
 
+class _Locator(UserProvidedCacheLocator):
+    """Says where a kernel is kept: in a folder whose name has the digest of the sources."""
+
+    @classmethod
+    def get_suitable_cache_subpath(cls, py_file: str) -> str:
+        return Path(py_file).parent.name
+
+    def get_source_stamp(self) -> str:
+        return ""
+
+
+class _Kept(CompileResultCacheImpl):
+    _locator_classes = (_Locator,)
+
+
 class KernelCache(FunctionCache):
     """Numba's cache of one kernel, which compiles anew what it cannot read and goes on without what it cannot write."""
 
+    _impl_class = _Kept
+
     def __init__(self, py_func: Any) -> None:
         super().__init__(py_func)
-        self._cache_file = _SummedFile(
-            self._cache_path, self._impl.filename_base, self._impl.locator.get_source_stamp()
-        )
+        self._cache_file = _SummedFile(self._cache_path, self._impl.filename_base, "")
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the compiled kernel, or None if there is none; damaged files are thrown away with their folder."""
+        """Return the compiled kernel, or None if there is none; damaged ones go with all of the package."""
         try:
             found = super().load_overload(sig, target_context)
         except Exception:  # pickle and LLVM raise anything when they read what they did not write
-            shutil.rmtree(self.cache_path, ignore_errors=True)
+            shutil.rmtree(Path(self.cache_path).parent, ignore_errors=True)
             found = None
         return found
 

@@ -136,12 +136,11 @@ def test_without_a_writable_folder_nothing_is_left_anywhere(run: Run, tmp_path: 
     assert not list((tmp_path / "sources").rglob("*.nb?"))
 
 
-def test_it_is_known_whether_anything_is_compiled(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
-    small = str(tmp_path / "sources" / "small.py")
-    assert not cache.has_kernels(small)
-    run()
-    assert cache.has_kernels(small)
+def test_another_copy_of_the_sources_compiles_nothing(run: Run, tmp_path: Path) -> None:
+    assert run() == ("4 0", COMPILING)
+    (tmp_path / "elsewhere").mkdir()
+    other = running(tmp_path / "elsewhere")
+    assert other(NUMBA_CACHE_DIR=str(tmp_path / "cache")) == ("4 1", "")
 
 
 def test_the_users_folder_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
