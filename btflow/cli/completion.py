@@ -64,9 +64,15 @@ def _settings(incomplete: str) -> list[tuple[str, str]]:
     line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")  # Typer has no model behind --set
     models = [word for word in line.split() if word in (*names("swarms"), *names("links")) or word.endswith(".toml")]
     try:
-        known = any_document(models[0]).parameters if models else {}
+        of = any_document(models[0]) if models else None
     except InputError:  # the command will say so
+        of = None
+    if of is None:
         return []
+    known = of.parameters
     name, given, _ = incomplete.partition("=")
-    words = [(f"{name}={word}", "") for word in known[name].words] if given and name in known else []
-    return words or [(f"{name}=", shorten(p.meaning, _WIDTH, placeholder="...")) for name, p in known.items()]
+    if given and name in known:
+        folder = of.kind.folder_of(known[name].sets[0].split("."))
+        words = {"flag": ["true", "false"], "file": names(folder) if folder else []}.get(known[name].kind)
+        return [(f"{name}={word}", "") for word in words or known[name].words]
+    return [(f"{name}=", shorten(p.meaning, _WIDTH, placeholder="...")) for name, p in known.items()]

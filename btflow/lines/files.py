@@ -20,6 +20,8 @@ FORMATS: tuple[Format, ...] = ("flent", "ping", "iperf3", "capture")
 
 LARGEST = 2**24
 """Bytes of a file that is read whole, unpacked; captures are read packet by packet."""
+_MOST = 500_000
+"""Commas of one of JSON: each value or object behind one takes hundreds of bytes [own measurement]."""
 
 READABLE = "a flent file, a ping log, what iperf3 --json prints, or a pcap of an upload"
 
@@ -78,8 +80,9 @@ def _read(name: str, form: str | None, head: bytes, stream: IO[bytes]) -> Trace:
     if form == "capture":
         return capture.read(name, stream)
     content = stream.read(LARGEST + 1)
-    if len(content) > LARGEST:
-        raise unusable(name, "is too large", f"at most {LARGEST // 2**20} MiB, unpacked: measure for a minute or two")
+    if len(content) > LARGEST or (form != "ping" and content.count(b",") > _MOST):
+        allowed = f"at most {LARGEST // 2**20} MiB, unpacked, and {_MOST:,} values: measure for some minutes"
+        raise unusable(name, "is too large", allowed)
     if form == "ping":
         try:
             return ping.read(name, content.decode("utf-8-sig"))

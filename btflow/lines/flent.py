@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import AfterValidator, BaseModel, Field, FiniteFloat, ValidationError
+from pydantic import AfterValidator, BaseModel, FailFast, Field, FiniteFloat, ValidationError
 
 from btflow.lines.traces import PING, SEGMENT, Delays, Floats, Load, Trace, Way, unusable
 
@@ -55,9 +55,9 @@ class _Raw(BaseModel):
 
 class _File(BaseModel):
     metadata: _Metadata = _Metadata()
-    x_values: list[FiniteFloat]
-    results: dict[str, list[Value]]
-    raw_values: dict[str, list[dict[str, Any]]] = {}
+    x_values: Annotated[list[FiniteFloat], FailFast()]
+    results: dict[str, Annotated[list[Value], FailFast()]]
+    raw_values: dict[str, Annotated[list[dict[str, Any]], FailFast()]] = {}
 
 
 def read(name: str, content: bytes) -> Trace:

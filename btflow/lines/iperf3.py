@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, Field, FiniteFloat, ValidationError
+from pydantic import BaseModel, FailFast, Field, FiniteFloat, ValidationError
 
 from btflow.lines.traces import HEADER, SEGMENT, Delays, Load, Trace, Way, unusable
 
@@ -24,7 +24,10 @@ class _Stream(BaseModel):
 
 
 class _Interval(BaseModel):
-    streams: list[_Stream]
+    streams: Annotated[list[_Stream], FailFast()]
+
+
+_Intervals = Annotated[list[_Interval], FailFast()]
 
 
 class _Sum(BaseModel):
@@ -59,13 +62,13 @@ class _Start(BaseModel):
 
 
 class _Server(BaseModel):
-    intervals: list[_Interval] = []
+    intervals: _Intervals = []
 
 
 class _File(BaseModel):
     error: str | None = None
     start: _Start = _Start()
-    intervals: list[_Interval] = []
+    intervals: _Intervals = []
     end: _End = _End()
     server_output_json: _Server | None = None
 

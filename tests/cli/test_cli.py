@@ -414,7 +414,17 @@ COMPLETED = [
     ("sweep --seed 1 geni --vary transp", {"transport="}),
     ("link --flow led", {"ledbat", "ledbat-25", "ledbat-linux", "ledbatpp"}),
     ("run rao2010 --fidelity fl", {"flow"}),
+    ("run rao2010 --set tso=", {"tso=true", "tso=false"}),
+    ("run rao2010 --set internet=ip", {"internet=iplane"}),
+    ("link coexistence --set high_cc=cubic-", {"high_cc=cubic-2.6", "high_cc=cubic-6"}),
+    ("link --flow=bb", {"bbr"}),
     ("run nosuch.toml --set x", set()),
+]
+
+
+BROKEN = [
+    f"COMP_WORDS=(btflow {words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); _btflow btflow; echo ${{COMPREPLY[@]}}"
+    for words in ("run ra", "link --flow = bb", "link coexistence --set high_cc = cubic-")  # as bash breaks them
 ]
 
 
@@ -435,7 +445,7 @@ def test_shells_complete(run: Run, shell: str) -> None:
         assert {line.partition("\t")[0] for line in done.stdout.splitlines()} - {""} == wanted, typed
     if at := shutil.which(shell):
         line, answer = {
-            "bash": ('COMP_WORDS=(btflow run ra); COMP_CWORD=2; _btflow btflow; echo "$COMPREPLY"', "rao2010"),
+            "bash": ("\n".join(BROKEN), "rao2010\nbbr\ncubic-2.6 cubic-6"),
             "zsh": ("print $_comps[btflow]", "_btflow"),  # outside its editor it completes nothing
             "fish": ('complete -C "btflow run ra"', "rao2010"),
         }[shell]

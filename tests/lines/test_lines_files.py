@@ -184,6 +184,10 @@ def test_what_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "LARGEST", 10_000)
     with pytest.raises(InputError, match="is too large; allowed: at most 0 MiB, unpacked"):
         lines.fit(RECORDED / "packets-up.json.gz")
+    monkeypatch.setattr(files, "LARGEST", 2**24)
+    monkeypatch.setattr(files, "_MOST", 100)
+    with pytest.raises(InputError, match="is too large; allowed: at most 16 MiB, unpacked, and 100 values"):
+        lines.fit(RECORDED / "packets-up.json.gz")
     monkeypatch.setattr(capture, "MOST_PACKETS", 100)
     with pytest.raises(InputError, match="is too long; allowed: at most 100 packets"):
         lines.fit(RECORDED / "packets-up.pcap.gz")
