@@ -11,6 +11,7 @@ if _HEARD:  # while nobody catches its exception, the system ends the program, w
 
 import io
 import os
+import resource
 import signal
 import sys
 import warnings
@@ -47,10 +48,6 @@ def _take_little() -> None:
 
     Below some bound nothing works: BLAS asks for memory for ever, deaf to signals, and LLVM aborts.
     """
-    try:
-        import resource
-    except ImportError:  # not on Windows
-        return
     limits = [resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA)]
     least = min((limit for limit in limits if limit != resource.RLIM_INFINITY), default=None)
     if least is None:

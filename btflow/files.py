@@ -44,8 +44,8 @@ try:
         hard = resource.getrlimit(getattr(resource, which))[1]
         limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
         resource.setrlimit(getattr(resource, which), (limit, hard))
-except (ImportError, OSError, ValueError):
-    pass  # Windows has no such limits, macOS not all
+except (OSError, ValueError):
+    pass  # macOS does not have all
 try:
     with h5netcdf.File(name, "r") as file:
         for variable in (file, *file.variables.values()):

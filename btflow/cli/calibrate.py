@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from btflow.cli import line
-from btflow.cli.common import SHARE, Overwrite, bar, echo
+from btflow.cli.common import SHARE, Json, Overwrite, Text, bar, echo
 from btflow.errors import InputError
 from btflow.files import figure_path, open_file
 from btflow.units.formatting import counted
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from btflow.paths.fitting import Fitted
     from btflow.paths.measured import Measured
     from btflow.paths.model import PathModel
-
-Text = str | None
 
 Progress = Callable[[float], None] | None
 
@@ -94,7 +92,7 @@ def calibrate(
         Text, typer.Option(metavar="NAME", help="Paths: comma, semicolon, tab or space.  [comma]")
     ] = None,
     plot: Annotated[list[str] | None, typer.Option(metavar="FILE.html|.png|.svg|.pdf", help="Write a figure.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: Json = False,
     overwrite: Overwrite = False,
 ) -> None:
     """Fit an access link to what was measured on your line, for `btflow link --access` and swarms.
@@ -115,7 +113,9 @@ def calibrate(
             raise InputError(option, None, "goes with measured paths", "a CSV file of paths, or --iplane")
         line.calibrate(measured_files or [], of_line, target, figure, as_json)
         return
-    file = _one(measured_files or [])
+    file = measured_files[0] if measured_files else None
+    if measured_files and measured_files[1:]:
+        raise InputError("FILE", measured_files[1], "is a second file of paths", "one CSV file, or files of one line")
     columns = {name: value for name, value in given.items() if name not in ("iplane", "iplane_loss", "checksum")}
     if file is None and iplane is None:
         raise InputError(
@@ -177,13 +177,6 @@ def _check_text(file: str, allowed: str) -> None:
         codecs.getincrementaldecoder("utf-8")().decode(head)  # it may end within a letter
     except UnicodeDecodeError:
         raise InputError("FILE", file, "is of no kind that is read here, and no text", allowed) from None
-
-
-def _one(given: list[str]) -> str | None:
-    """Return the file of paths, None if there is none."""
-    if len(given) > 1:
-        raise InputError("FILE", given[1], "is a second file of paths", "one CSV file, or files of one line")
-    return given[0] if given else None
 
 
 def _of_csv(file: str, columns: dict[str, str], progress: Progress) -> tuple[Measured, PathModel, Fitted | None]:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from btflow.errors import InputError, visible
-from btflow.units.formatting import counted
 
 if TYPE_CHECKING:
     import xarray
@@ -120,27 +119,11 @@ def write(result: xarray.Dataset, files: Iterable[tuple[Callable[[xarray.Dataset
         raise typer.Exit(failed)
 
 
-@contextmanager
-def progress(total: int, *, shown: bool) -> Iterator[Callable[[float], None] | None]:
-    """Give a function to call with the number of replicas done so far, a share of the next included, if shown."""
-    replicas = counted(total, "replica")
-    form = "{percentage:3.0f}% of " + replicas + " |{bar}| {elapsed}, {remaining} left"
-    with bar(form, total, shown=shown) as update:
-        yield update
-
-
 def write_plot(result: xarray.Dataset, path: Path) -> None:
-    """Write the overview figure of a result: an HTML page that needs no network, or a picture, by the ending."""
-    from btflow.plots import overview, save
+    """Write the overview of a swarm or a link: an HTML page that needs no network, or a picture, by the ending."""
+    from btflow import plots
 
-    save(overview(result), path)
-
-
-def write_link_plot(result: xarray.Dataset, path: Path) -> None:
-    """Write the figure of a link experiment; as ``write_plot``."""
-    from btflow.plots import link_overview, save
-
-    save(link_overview(result), path)
+    plots.save(plots.link_overview(result) if "queue" in result.dims else plots.overview(result), path)
 
 
 def check_motion(path: Path | None, scenario: Any, **given: Any) -> None:

@@ -20,7 +20,7 @@ from btflow.cli.common import (
     echo,
     motion_writer,
     write,
-    write_link_plot,
+    write_plot,
 )
 from btflow.errors import InputError
 from btflow.files import figure_path
@@ -158,4 +158,4 @@ def link(
         result = simulate_link(scenario, seed=number, fidelity=which, progress=update)
     echo(report.summary(result) if as_json else report.as_text(result))
     played = motion_writer(scenario, shown=shown, seed=number, **part)
-    write(result, ((files.write_netcdf, result_file), (write_link_plot, figure_file), (played, motion_file)))
+    write(result, ((files.write_netcdf, result_file), (write_plot, figure_file), (played, motion_file)))

@@ -15,14 +15,15 @@ from btflow.cli.common import (
     Plot,
     Seed,
     Settings,
+    bar,
     check_motion,
     echo,
     motion_writer,
-    progress,
     write,
     write_plot,
 )
 from btflow.files import figure_path
+from btflow.units.formatting import counted
 
 
 def run(
@@ -57,7 +58,8 @@ def run(
     from btflow.swarm.run import simulate
 
     shown = not as_json and sys.stderr.isatty()
-    with progress(count, shown=shown) as update:
+    form = "{percentage:3.0f}% of " + counted(count, "replica") + " |{bar}| {elapsed}, {remaining} left"
+    with bar(form, count, shown=shown) as update:
         result = simulate(scenario, seed=number, replicas=count, fidelity=which, progress=update)
     echo(report.summary(result) if as_json else report.as_text(result))
     played = motion_writer(scenario, shown=shown, seed=number, fidelity=which)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -117,14 +118,7 @@ def _time(seconds: float) -> str:
 
 
 def bound_memory(megabytes: int) -> None:
-    """Let this process have so many MB of data at most; a larger request fails with a MemoryError.
-
-    Where the system cannot bound it nothing happens.
-    """
-    try:
-        import resource
-    except ImportError:  # not on Windows
-        return
+    """Let this process have so many MB of data at most; a larger request fails with a MemoryError."""
     most = megabytes * 2**20
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     if hard == resource.RLIM_INFINITY or most < hard:

@@ -199,7 +199,7 @@ def transport() -> str:
     """Return how the server speaks to kernels: where it can, by sockets that nobody else on this machine can read."""
     from jupyter_core.paths import jupyter_runtime_dir
 
-    return "tcp" if sys.platform == "win32" or len(jupyter_runtime_dir()) > LONGEST_FOLDER else "ipc"
+    return "tcp" if len(jupyter_runtime_dir()) > LONGEST_FOLDER else "ipc"
 
 
 def check_runtime() -> None:
@@ -216,7 +216,7 @@ def check_runtime() -> None:
         reason = "" if os.access(folder, os.W_OK) else "cannot be written"
     except OSError as error:
         reason = f"cannot be made: {error.strerror}"
-    if not reason and os.name == "posix":
+    if not reason:
         found = os.stat(folder)
         if found.st_uid != os.geteuid():
             reason = "is another user's"

@@ -8,6 +8,7 @@ import asyncio
 import hmac
 import logging
 import os
+import resource
 import secrets
 from collections.abc import Callable
 from contextlib import suppress
@@ -221,11 +222,7 @@ class Server(HTTPServer):
 
 def most_connections(visitors: int) -> int:
     """Return how many connections there may be: half of the files that the system lets a program have."""
-    wanted, files = 100 + 8 * visitors, -1
-    with suppress(ImportError):  # on Windows
-        import resource
-
-        files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted, (files, _) = 100 + 8 * visitors, resource.getrlimit(resource.RLIMIT_NOFILE)
     return wanted if files < 0 else min(wanted, files // 2)  # a negative number stands for no bound
 
 

@@ -90,9 +90,7 @@ class Process:
 
 
 def _hung_up(end: socket.socket) -> bool:
-    """Return whether the other end of a pair of sockets is closed, where that can be seen without reading."""
-    if not hasattr(select, "poll"):  # on Windows
-        return False
+    """Return whether the other end of a pair of sockets is closed, without reading."""
     poll = select.poll()
     poll.register(end, 0)  # what is told without being asked for: that it is closed, or broken
     return bool(poll.poll(0))

@@ -13,7 +13,6 @@ import scipy
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.optimize import brentq, minimize
-from scipy.special import ndtri
 
 from btflow.errors import InputError
 from btflow.paths import model as model_files
@@ -242,21 +241,6 @@ def regions_of(place: Floats, most: int) -> tuple[Region, ...]:
 def _milliseconds(delay: float) -> Any:
     """Return a delay as a model file has it, to a tenth of a millisecond."""
     return f"{1e3 * delay:.1f} ms"
-
-
-def peer_share(rtt: Floats) -> float:
-    """Return the share of the variance of round-trip times that goes with the two peers of a pair.
-
-    Round-trip times are turned into normal scores z by their ranks; in z = p(one) + p(other) + rest, twice the variance
-    of p over that of z, the part that the rest adds to p taken off.
-    """
-    peers = len(rtt)
-    one, other = np.triu_indices(peers, 1)
-    scores = ndtri((scipy.stats.rankdata(rtt[one, other]) - 0.5) / one.size)
-    total = np.bincount(one, scores, peers) + np.bincount(other, scores, peers)
-    part = total / (peers - 2)
-    rest = np.sum((scores - part[one] - part[other]) ** 2) / (one.size - peers)
-    return float(2.0 * (np.var(part, ddof=1) - rest * (peers - 1) / (peers - 2) ** 2) / np.var(scores))
 
 
 ABOVE = (0.1, 0.25)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,13 +70,6 @@ def start(program: Program, seed: int, replica: int) -> tuple[Swarm, Access | No
     """State of a replica before its first event, and of its links."""
     s = build(program, seed, replica)
     return s, build_links(program, s, seed, replica) if program.links is not None else None
-
-
-def run_replicas(program: Program, seed: int, replicas: int) -> Iterator[tuple[Any, float]]:
-    """Final state and CPU seconds of replicas 0..replicas-1; a replica depends on (seed, its number) alone."""
-    for replica in range(replicas):
-        start = time.process_time()
-        yield run_swarm(program, seed, replica), time.process_time() - start
 
 
 def simulate(

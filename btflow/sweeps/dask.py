@@ -212,7 +212,9 @@ class Workers:
             if worker not in self.threads and worker not in self._refused:
                 self._ask(worker)
         self.threads = {worker: number for worker, number in there.items() if worker in self.threads}
-        self._tell_of_waiting()
+        if not self.threads and not self._waiting:
+            _warn(f"no worker at {self._address}: waiting for one")
+        self._waiting = not self.threads
 
     def refuse(self, worker: str, reason: str) -> None:
         """Have a worker take part no more, and say so once."""
@@ -241,11 +243,6 @@ class Workers:
             else:
                 self.threads[worker] = 0
                 del self._asked[worker]
-
-    def _tell_of_waiting(self) -> None:
-        if not self.threads and not self._waiting:
-            _warn(f"no worker at {self._address}: waiting for one")
-        self._waiting = not self.threads
 
 
 def _workers(client: Any) -> Mapping[str, Any]:

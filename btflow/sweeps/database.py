@@ -213,11 +213,6 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
-def error_name(error: sqlite3.Error) -> str:
-    """Return SQLite's name of an error, such as SQLITE_FULL."""
-    return getattr(error, "sqlite_errorname", "")
-
-
 @contextmanager
 def of_store(path: Path | None, field: str = "out") -> Iterator[None]:
     """Have errors of SQLite and of the disk be those of a store: an OSError that names it; an InputError for damage."""
@@ -234,7 +229,7 @@ def of_store(path: Path | None, field: str = "out") -> Iterator[None]:
 
 
 def _of_sqlite(error: sqlite3.Error, path: Path | None, field: str) -> Exception:
-    name = error_name(error)
+    name = getattr(error, "sqlite_errorname", "")
     if path is not None and not path.exists():
         return OSError(errno.ENOENT, "was removed while the sweep ran", str(path))
     if name == "SQLITE_FULL":

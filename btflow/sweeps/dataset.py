@@ -460,8 +460,6 @@ def _remove(there: Path) -> None:
 
 def sync(file: Path) -> None:
     """Have a file, or the names in a folder, on the disk."""
-    if os.name == "nt" and file.is_dir():
-        return
     descriptor = os.open(file, os.O_RDONLY if file.is_dir() else os.O_RDWR)
     try:
         os.fsync(descriptor)

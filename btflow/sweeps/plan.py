@@ -96,9 +96,9 @@ def check_same(path: Path | None, there: Mapping[str, Any], here: Mapping[str, A
 def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
     """Return in what the attributes of a store are not those of a sweep."""
     found = [
-        f"{_WORDS.get(name, name)} {_text(there.get(name, ''))} there, {_text(here.get(name, ''))} here"
-        for name in _SHOWN
-        if there.get(name, "") != here.get(name, "")
+        f"{_WORDS.get(name, name)} {before or 'nothing'} there, {now or 'nothing'} here"
+        for name, before, now in ((name, str(there.get(name, "")), str(here.get(name, ""))) for name in _SHOWN)
+        if before != now
     ]
     if there.get("store_format") != here["store_format"]:
         found.append(f"its format is {there.get('store_format', 1)} there, {here['store_format']} here")
@@ -112,10 +112,6 @@ def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
     if not found and there.get("scenario_hash") != here["scenario_hash"]:
         found.append("another scenario: the model file or what is set (--set) has changed")
     return found
-
-
-def _text(value: Any) -> str:
-    return str(value) or "nothing"
 
 
 def _values(there: Mapping[str, str], here: Mapping[str, str]) -> list[str]:

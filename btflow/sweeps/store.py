@@ -221,7 +221,7 @@ def _held(path: Path) -> Iterator[None]:
             connection.execute("PRAGMA journal_mode = OFF")  # nothing is written
             connection.execute("BEGIN EXCLUSIVE")
         except sqlite3.OperationalError as error:
-            if database.error_name(error) == "SQLITE_BUSY":
+            if error.sqlite_errorname == "SQLITE_BUSY":
                 raise TakenError(path) from None
             allowed = "a path on storage that can be written and has file locks, such as a local disk"
             raise InputError("out", str(path), f"cannot be locked: {error}", allowed) from None

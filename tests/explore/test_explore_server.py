@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import signal
 import socket
-import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -145,7 +144,6 @@ def test_ctrl_c_stops_with_one_line(server: Served) -> None:
     assert "Traceback" not in text
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
 @pytest.mark.parametrize(
     ("way", "program"),
     [

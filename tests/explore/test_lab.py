@@ -72,7 +72,7 @@ def test_without_a_folder_for_jupyters_files_no_address_is_told(
     assert capsys.readouterr().out == ""
 
 
-@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() != 0, reason="only root becomes another user")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
 @pytest.mark.parametrize("before", [None, 0o755])
 def test_no_other_user_reads_what_has_the_token(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], before: int | None
@@ -106,7 +106,6 @@ def _read_by_nobody(path: Path) -> bool:
     return subprocess.run(command, user=65534, group=65534, extra_groups=[], capture_output=True).returncode == 0
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="a shell is the browser")
 def test_no_command_line_of_the_explorers_browser_has_the_token(tmp_path: Path) -> None:
     browser, told = tmp_path / "browser", tmp_path / "told"
     browser.write_text(f"#!/bin/sh\necho $@ > {told}.new && mv {told}.new {told} && sleep 600\n", encoding="utf-8")

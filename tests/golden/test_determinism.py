@@ -25,7 +25,7 @@ from btflow.kernels.flow import engine as flow_engine
 from btflow.kernels.swarm import engine as swarm_engine
 from btflow.swarm import flow
 from btflow.swarm.report import summary
-from btflow.swarm.run import run_replicas, simulate
+from btflow.swarm.run import run_swarm, simulate
 from btflow.swarm.state import build, grow, more_rows
 
 SCRIPT = """
@@ -112,16 +112,10 @@ def test_threads_and_replicas_in_any_order_find_the_same(engine: str, case: str)
 @pytest.mark.parametrize(("engine", "case"), [(name, case) for name, case in EVERY if name in ("swarm", "flow")])
 def test_a_replica_does_not_depend_on_the_others(engine: str, case: str) -> None:
     of = ENGINES[engine]
-    together = [of.digest((s, None)) for s, _ in run_replicas(of.program(case), 7, 4)]
+    together = [of.digest((run_swarm(of.program(case), 7, replica), None)) for replica in range(4)]
     assert together == [of.found(case, 7, replica) for replica in range(4)]
     assert len(set(together)) == 4
 
-
-def test_fewer_replicas_are_the_first_of_more() -> None:
-    program = engines.on_links("leaving")
-    few, more = ([s.peer.done.tolist() for s, _ in run_replicas(program, 3, n)] for n in (1, 3))
-    assert few == more[:1]
-    assert more[0] != more[1]
     scenario = btflow.load("rao2010", leechers=40, file_size="1 MB", rtt="100 ms", loss=0.05)
     results = [simulate(scenario, seed=7, replicas=n) for n in (1, 2, 3)]
     for name in ("completion_time", "bytes_sent", "unchokes"):

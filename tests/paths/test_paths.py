@@ -16,11 +16,11 @@ from scipy import stats
 import btflow.paths
 from btflow import InputError
 from btflow.paths import PathModel, draw, load, triangle_share, triangle_violations
-from btflow.paths.fitting import fit_structure, peer_share, places, stretched
+from btflow.paths.fitting import fit_structure, places, stretched
 from btflow.paths.generate import _lossier, _places, detours_of, sample, share_below
 from btflow.paths.model import Structure, parse, text
 from btflow.paths.triangles import above_best
-from validation.calibration.report import peers_apart
+from validation.calibration.report import peer_share, peers_apart
 
 IPLANE = load("iplane")
 SHARES = ("detour", "detour_spread", "loss", "loss_with_rtt")

@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
+from scipy.stats import rankdata
 
-from btflow.paths.fitting import fit_structure, peer_share, stretched
+from btflow.paths.fitting import fit_structure, stretched
 from btflow.paths.generate import Sampled, sample
 from btflow.paths.model import PathModel
 from btflow.paths.triangles import above_best, triangle_share, triangle_violations
@@ -99,6 +100,21 @@ def body(model: PathModel, paths: list[Sampled], measured: dict[float, float]) -
         text = f"{of_table:.1f} ms in the table, {of_paths:.1f} ms drawn"
         met = round(100 * share) not in BODY or abs(off) <= BODY_OFF
         yield Row(f"{100 * share:.0f}% of the round-trip times below", f"{wanted:.1f} ms", text, f"{off:+.1f}%", met)
+
+
+def peer_share(rtt: Floats) -> float:
+    """Return the share of the variance of round-trip times that goes with the two peers of a pair.
+
+    Round-trip times are turned into normal scores z by their ranks; in z = p(one) + p(other) + rest, twice the variance
+    of p over that of z, the part that the rest adds to p taken off.
+    """
+    peers = len(rtt)
+    one, other = np.triu_indices(peers, 1)
+    scores = ndtri((rankdata(rtt[one, other]) - 0.5) / one.size)
+    total = np.bincount(one, scores, peers) + np.bincount(other, scores, peers)
+    part = total / (peers - 2)
+    rest = np.sum((scores - part[one] - part[other]) ** 2) / (one.size - peers)
+    return float(2.0 * (np.var(part, ddof=1) - rest * (peers - 1) / (peers - 2) ** 2) / np.var(scores))
 
 
 ALIKE: dict[str, Callable[[Floats], float]] = {
