@@ -48,7 +48,8 @@ class Accessor:
         attrs, sizes = self._ds.attrs, self._ds.sizes
         rows = {"parameters": _settings(attrs)}
         rows |= _varied(self._ds) if "varied" in attrs else {}
-        rows["chosen"] = ", ".join(f"{name} = {_texts(self._ds, name)[0]}" for name in _single(self._ds))
+        chosen = [name for name in (*_names(self._ds), *_PARTS) if name in self._ds.coords and self._ds[name].ndim == 0]
+        rows["chosen"] = ", ".join(f"{name} = {_texts(self._ds, name)[0]}" for name in chosen)
         if "varied" in attrs:
             rows |= _runs(self._ds)
             if shared := btflow.analysis.design.shared_seeds(self._ds):
@@ -96,11 +97,6 @@ def _names(ds: xr.Dataset) -> list[str]:
 def _gone(ds: xr.Dataset) -> list[str]:
     """Return the varied names, and ``replica``, of which a sweep has no values any more, as of its mean over them."""
     return [name for name in (*_names(ds), "replica") if name not in ds.coords]
-
-
-def _single(ds: xr.Dataset) -> list[str]:
-    """Return the coordinates of which there is one value, by which a part was chosen."""
-    return [name for name in (*_names(ds), *_PARTS) if name in ds.coords and ds[name].ndim == 0]
 
 
 def _texts(ds: xr.Dataset, name: str) -> list[str]:

@@ -10,6 +10,8 @@ import os
 import shutil
 import stat
 import sys
+import tempfile
+import time
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -132,6 +134,20 @@ def read_file(path: str | os.PathLike[str], most: int) -> bytes:
     if reason:
         raise OSError(errno.EINVAL, reason, os.fspath(path))
     return bytes(content)
+
+
+@contextmanager
+def scratch(parent: Path, prefix: str) -> Iterator[Path]:
+    """Give a new folder that is gone in the end: threads of libraries may write there for a moment after Ctrl-C."""
+    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+    try:
+        yield folder
+    finally:
+        for _ in range(20):
+            shutil.rmtree(folder, ignore_errors=True)
+            if not folder.exists():
+                break
+            time.sleep(0.05)
 
 
 @contextmanager

@@ -44,7 +44,8 @@ def terminate(*_: object) -> NoReturn:
 def hear_again(dropped: sys.UnraisableHookArgs) -> None:
     """Have a signal come once more whose exception was dropped, as where C calls Python: a ``sys.unraisablehook``."""
     if not issubclass(dropped.exc_type, KeyboardInterrupt):
-        sys.__unraisablehook__(dropped)
+        if getattr(dropped.object, "__name__", "") != "__del__":  # of what a signal has left half made
+            sys.__unraisablehook__(dropped)
         return
     number = signal.SIGTERM if Terminated.came else signal.SIGINT
     with contextlib.suppress(RuntimeError):  # no thread is started any more when the program has ended
@@ -89,9 +90,6 @@ def leave(code: int) -> NoReturn:
 @contextlib.contextmanager
 def without_interrupt() -> Iterator[None]:
     """Have what this thread starts not hear Ctrl-C, which a terminal sends to all."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
     from multiprocessing import resource_tracker  # most commands start nothing
 
     resource_tracker.ensure_running()  # where it is begun on the way to a process, the signal is let in again

@@ -99,7 +99,7 @@ def _error(ds: xr.Dataset, variable: str, confidence: float) -> dict[str, Any]:
         return dict.fromkeys(_ERROR, np.nan) | {"exceeds": False, "points": 0}
     flow = design.statistic(ds, variable)
     pairs = _pairs(ds, variable, flow)
-    differences, means = _relative(pairs), _means(flow)
+    differences, means = _relative(pairs), point_means(flow.values.reshape(-1, flow.shape[-1]))
     number, known = len(differences), means[np.isfinite(means)]
     bias = float(differences.mean()) if number else np.nan
     spread = float(differences.std(ddof=1)) if number > 1 else np.nan
@@ -362,11 +362,6 @@ def _numbered(ds: xr.Dataset, flow: xr.DataArray) -> xr.Dataset:
     shape = flow.shape[:-1]
     numbers = xr.DataArray(np.arange(np.prod(shape, dtype=int), dtype=float).reshape(shape), dims=flow.dims[:-1])
     return ds.assign({_NUMBER: numbers.where(flow.notnull())})
-
-
-def _means(flow: xr.DataArray) -> Floats:
-    """Return the mean of each point over its replicas (points,)."""
-    return point_means(flow.values.reshape(-1, flow.shape[-1]))
 
 
 def has_check(ds: xr.Dataset) -> bool:

@@ -7,7 +7,6 @@ import gzip
 import math
 import re
 import shlex
-import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -135,7 +134,7 @@ def calibrate(
             "FILE.csv", file, "is not iPlane's", "--checksum, --iplane-loss, --drop-unmeasured with --iplane"
         )
     fitted: Fitted | None
-    with _named_as_options(), bar(SHARE, 1, shown=not as_json and sys.stderr.isatty()) as progress:
+    with _named_as_options(), bar(SHARE, 1, shown=not as_json) as progress:
         if iplane is not None:
             measured, model, fitted = _of_iplane(iplane, iplane_loss, checksum, drop_unmeasured, progress)
         else:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +29,12 @@ def bar(form: str, total: int, *, shown: bool) -> Iterator[Callable[[float], Non
         return
     from tqdm import tqdm
 
+    from btflow.kernels.compiler.cache import SELDOM, Line
+
+    if not sys.stderr.isatty():
+        line = Line(time.monotonic() + SELDOM)
+        yield lambda done: line(f"btflow: {done / total:.0%} done")
+        return
     with tqdm(total=total, bar_format=form, leave=False, delay=0.5) as drawn:
         yield lambda done: drawn.update(done - drawn.n) and None
 
@@ -47,7 +55,7 @@ FidelityOption = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Out = Annotated[list[str] | None, typer.Option(metavar="FILE.nc", help="Write the result.")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files of --out and --plot that exist.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files of --out, --plot and --motion that exist.")]
 Plot = Annotated[
     list[str] | None, typer.Option(metavar="FILE.html|.png|.svg|.pdf", help="Write a figure; a picture needs Chromium.")
 ]

@@ -1,6 +1,5 @@
 """``btflow export``: a sweep as a table."""
 
-import sys
 from typing import Annotated
 
 import typer
@@ -22,7 +21,7 @@ def export(
 
     path = table_path("FILE", file)
     opened = open_store("STORE", store)
-    with bar(SHARE, 1, shown=sys.stderr.isatty()) as update:
+    with bar(SHARE, 1, shown=True) as update:
         try:
             rows = write_table(opened, path, per="peer" if peers else "swarm", progress=update)
         except InputError as error:

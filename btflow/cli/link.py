@@ -1,6 +1,5 @@
 """``btflow link``: its options."""
 
-import sys
 from typing import Annotated
 
 import typer
@@ -153,9 +152,8 @@ def link(
     from btflow import files
     from btflow.link.run import simulate_link
 
-    shown = not as_json and sys.stderr.isatty()
-    with bar(SHARE, 1, shown=shown) as update:
+    with bar(SHARE, 1, shown=not as_json) as update:
         result = simulate_link(scenario, seed=number, fidelity=which, progress=update)
     echo(report.summary(result) if as_json else report.as_text(result))
-    played = motion_writer(scenario, shown=shown, seed=number, **part)
+    played = motion_writer(scenario, shown=not as_json, seed=number, **part)
     write(result, ((files.write_netcdf, result_file), (write_plot, figure_file), (played, motion_file)))

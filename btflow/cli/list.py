@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from btflow.columns import paragraph, table
-from btflow.errors import InputError, brief
+from btflow.errors import InputError, brief, unknown
 
 if TYPE_CHECKING:
     from btflow.config.kinds import ModelKind
@@ -60,8 +60,19 @@ def list_models(
     """List the models, access links and congestion controls, or one model's parameters with unit, default, meaning."""
     if fields and model is None:
         raise InputError("--fields", None, "is given without a model", "btflow list MODEL --fields")
+    from btflow.config.files import names, names_path
+
     read = fields_of if fields else parameters_of
-    typer.echo(everything() if model is None else "\n\n".join(parts_of(model)) or read(model))
+    if model is None:
+        typer.echo(everything())
+    elif found := "\n\n".join(parts_of(model)):
+        typer.echo(found)
+    elif not names_path(model) and model not in (*names(), *names("links")):
+        known = [*names(), *names("links"), *(name for folder in PARTS.values() for name in names(folder))]
+        reason = unknown(model, known, "name in btflow list").reason
+        raise InputError("NAME", model, reason, "a name that btflow list shows, or the path of a .toml file")
+    else:
+        typer.echo(read(model))
 
 
 def everything() -> str:

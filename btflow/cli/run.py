@@ -1,6 +1,5 @@
 """``btflow run``: simulate a swarm."""
 
-import sys
 from typing import Annotated
 
 import typer
@@ -57,10 +56,9 @@ def run(
     from btflow.swarm import report
     from btflow.swarm.run import simulate
 
-    shown = not as_json and sys.stderr.isatty()
     form = "{percentage:3.0f}% of " + counted(count, "replica") + " |{bar}| {elapsed}, {remaining} left"
-    with bar(form, count, shown=shown) as update:
+    with bar(form, count, shown=not as_json) as update:
         result = simulate(scenario, seed=number, replicas=count, fidelity=which, progress=update)
     echo(report.summary(result) if as_json else report.as_text(result))
-    played = motion_writer(scenario, shown=shown, seed=number, fidelity=which)
+    played = motion_writer(scenario, shown=not as_json, seed=number, fidelity=which)
     write(result, ((files.write_netcdf, result_file), (write_plot, figure_file), (played, motion_file)))

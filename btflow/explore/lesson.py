@@ -81,7 +81,8 @@ class Lesson:
 def texts() -> Mapping[str, Mapping[str, Any]]:
     """Return what the files of the lessons say, by name, in their order."""
     found = sorted((f for f in (files("btflow.explore") / "lessons").iterdir()), key=lambda f: f.name)
-    return {_name(f.name): tomllib.loads(f.read_text(encoding="utf-8")) for f in found if f.name.endswith(".toml")}
+    named = {f.name.removesuffix(".toml").partition("-")[2]: f for f in found if f.name.endswith(".toml")}
+    return {name: tomllib.loads(f.read_text(encoding="utf-8")) for name, f in named.items()}
 
 
 def read(name: str, kind: type[Any]) -> Lesson:
@@ -89,11 +90,6 @@ def read(name: str, kind: type[Any]) -> Lesson:
     said = texts()[name]
     plain = {key: said[key] for key in ("title", "about", "panel", "notebook", "docs")}
     return Lesson(name=name, inputs=tuple(said["inputs"]), steps=tuple(_steps(said["steps"], kind())), **plain)
-
-
-def _name(file: str) -> str:
-    """Return a lesson's name: that of its file without the number and the ending."""
-    return file.removesuffix(".toml").partition("-")[2]
 
 
 def _steps(said: list[dict[str, Any]], state: Any) -> Iterator[Step]:

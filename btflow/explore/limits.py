@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 WHY = "is more than this page computes"
 
-
 FLOWS = 30
 """Flows, calls and probes of a link experiment in all: memory goes with them and with samples."""
 PACKETS = 60_000_000
@@ -50,7 +49,7 @@ def check_link(scenario: LinkScenario) -> None:
         raise InputError("duration", _time(scenario.duration), WHY, f"at most {_time(DURATION)}")
     expected = packets(scenario)
     if expected > PACKETS:
-        most = _three_digits_down(PACKETS / expected * scenario.duration)
+        most = float(f"{0.995 * PACKETS / expected * scenario.duration:.3g}")  # down
         raise InputError("duration", _time(scenario.duration), f"{WHY} at this rate", f"at most {_time(most)}")
 
 
@@ -107,10 +106,6 @@ def _size(size: int, scenario: Scenario) -> str:
     """Return a size in whole MB or kB of the model, rounded down."""
     step = 1024 if scenario.byte_prefix == "binary" else 1000
     return f"{size // step**2} MB" if size >= step**2 else f"{size // step} kB"
-
-
-def _three_digits_down(seconds: float) -> float:
-    return float(f"{seconds * 0.995:.3g}")
 
 
 def _time(seconds: float) -> str:

@@ -23,6 +23,7 @@ from urllib.parse import quote
 
 import typer
 
+from btflow import termination
 from btflow.errors import InputError
 from btflow.explore.options import LAB_PORT, LOCAL, PORT, Options, say
 
@@ -59,11 +60,17 @@ def run_explorer(options: Options, *, browser: bool) -> None:
             threading.Thread(target=webbrowser.open, args=(_page_to(url, Path(folder)),), daemon=True).start()
 
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have a program behind it ignore this
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))  # it ends like Ctrl-C
+    signal.signal(signal.SIGTERM, _terminate)
     os.environ.update(VISITOR)
     with _folder() if browser else nullcontext() as folder, warm.compiled() as compiled:
         server.serve(options, sockets, ready, compiled)
     say("The explorer has stopped.")
+
+
+def _terminate(*_: object) -> None:
+    """Handle SIGTERM like Ctrl-C, which asyncio ends in order; what is said differs."""
+    termination.Terminated.came = True
+    signal.raise_signal(signal.SIGINT)
 
 
 def _folder() -> AbstractContextManager[str | None]:

@@ -13,10 +13,8 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
 from typing import Any
 
-from btflow import kernels as room
 from btflow.explore.options import say
 from btflow.explore.work import Look
 from btflow.kernels.compiler import cache
@@ -54,11 +52,7 @@ def load(packages: Sequence[str] = LINKS + SWARMS) -> None:
 
 def missing() -> list[str]:
     """Return the packages that are not known to be compiled."""
-    return [name for name in LINKS + SWARMS if not _whole(name).exists()]
-
-
-def _whole(name: str) -> Path:
-    return cache.whole(str(Path(str(room.__file__)).parent / name / "__init__.py"))
+    return [name for name in LINKS + SWARMS if not cache.whole(name).exists()]
 
 
 def wait_for_swarms(look: Look) -> None:
@@ -73,7 +67,7 @@ def compiled() -> Iterator[Any]:
     # Any kind of process can be given it. A lock would be gone for one that begins while Ctrl-C ends this program.
     share = multiprocessing.get_context("spawn").Value("d", 1.0, lock=False)
     with ExitStack() as stack:
-        where = cache.folder(Path(str(room.__file__)).parent / "link")
+        where = cache.whole("link").parent
         if cache.usable(where) != where:  # all processes keep them in one folder, which ends with this program
             os.environ["NUMBA_CACHE_DIR"] = stack.enter_context(tempfile.TemporaryDirectory(prefix="btflow-kernels-"))
         if left := missing():
@@ -159,7 +153,7 @@ def fill(packages: Sequence[str]) -> None:
         cache.told = lambda words, share, name=name: _print(name, share, words)
         load([name])
         with suppress(OSError):
-            _whole(name).touch()
+            cache.whole(name).touch()
         _print(name, 1.0)
 
 

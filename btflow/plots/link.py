@@ -58,7 +58,7 @@ def rates(result: xr.Dataset) -> go.Figure:
     highest = max(float(np.nanmax(result["rate"].values, initial=0.0)), float(capacity or 0.0))
     unit, scale = unit_of(highest)
     drawn = figure("Rates of the flows", "time [s]", f"rate [{unit}]", subtitle=_describe(result))
-    for k in range(len(_flows(result))):
+    for k in range(result.sizes["flow"]):
         x, y = series.rates(result, k)
         drawn.add_scatter(x=x, y=scale * y, **_of_flow(result, k, unit), mode="lines", line=line(k, width=_WIDTH))
     if capacity is not None:
@@ -290,10 +290,6 @@ def _labelled(results: Results) -> dict[str, xr.Dataset]:
     if not isinstance(found, Mapping) or not found:
         raise InputError("results", results, "is no result", f"{_LINK}, or several of them in a mapping by label")
     return {label: _check(result, f"results[{label!r}]") for label, result in found.items()}
-
-
-def _flows(result: xr.Dataset) -> list[str]:
-    return [str(name) for name in result["flow"].values]
 
 
 def _bottleneck(result: xr.Dataset) -> str:

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from btflow.sweeps.results import Part
     from btflow.sweeps.runs import Job, Task
 
-METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
-
 LOOK = 0.2
 """Time between two looks at whether the sweep is to stop [s]."""
 
@@ -131,8 +129,7 @@ class Processes(Pool):
         self._context: Any = copy.copy(_CONTEXT)
         self._context.Process = self._made
         self._processes: list[_Process] = []
-        if METHOD == "forkserver":  # imported once, there for all
-            self._context.set_forkserver_preload(["btflow.sweeps.runs"])
+        self._context.set_forkserver_preload(["btflow.sweeps.runs"])  # imported once, there for all
         self._job, self._number, self._broken = job, number, 0
         self._stopping = self._context.RawValue(ctypes.c_bool, False)  # no lock that a killed process could keep
         self._pool = self._new()
@@ -232,7 +229,7 @@ def _end(code: int | None) -> str:
     return f"its process ended with code {code}"
 
 
-_CONTEXT: Any = multiprocessing.get_context(METHOD)
+_CONTEXT: Any = multiprocessing.get_context("forkserver")
 
 
 class _Process(_CONTEXT.Process):  # type: ignore[misc]  # of whatever method

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from btflow.errors import InputError
+from btflow.files import scratch
 from btflow.sweeps import running, store
 from btflow.sweeps.database import FILE, Database, connected, of_store, open_arrays
 from btflow.sweeps.declare import flag
@@ -52,9 +52,9 @@ def merge(out: str | os.PathLike[str], parts: Sequence[str | os.PathLike[str]], 
         whole = _whole(found)
         noun = str(whole.attributes.get("runs", "swarms"))
         try:
-            folder = held.enter_context(TemporaryDirectory(prefix=".btflow-", dir=path.parent))
+            folder = held.enter_context(scratch(path.parent, ".btflow-"))
             with (
-                store.opened(Path(folder, path.name), whole) as made,
+                store.opened(folder / path.name, whole) as made,
                 running.progress(flagged, whole.units, 0, 0, noun) as shown,
             ):
                 for part in found:
@@ -62,7 +62,7 @@ def merge(out: str | os.PathLike[str], parts: Sequence[str | os.PathLike[str]], 
                     shown.done += part.layout.own
                     shown.look()
                 made.write_arrays()
-            Path(folder, path.name).rename(path)
+            (folder / path.name).rename(path)
         except OSError as error:
             raise OSError(error.errno, error.strerror or str(error), str(path)) from None
     return open_arrays(path)

@@ -71,9 +71,9 @@ class Running:
         try:
             from btflow.sweeps.dask import Cluster
         except ModuleNotFoundError as error:
-            if error.name != "distributed":
+            if (error.name or "").partition(".")[0] not in ("dask", "distributed"):
                 raise
-            raise InputError("dask", self.client, "needs the package distributed", extra("dask")) from None
+            raise InputError("dask", self.client, "needs Dask, which is not installed", extra("dask")) from None
         from btflow.sweeps.precheck import scout
 
         return Cluster(declared.job, self.client, scout(declared).bytes)

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from btflow.errors import InputError
+from btflow.files import scratch
 from btflow.sweeps.results import FAILED
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ class Store(database.Database):
     """
 
     def __init__(self, connection: sqlite3.Connection, path: Path | None, layout: Layout, durable: bool = True) -> None:
+        from btflow.sweeps.dataset import SUMS
         from btflow.sweeps.plan import check_same
 
         self.durable = durable
@@ -90,6 +92,8 @@ class Store(database.Database):
         made = layout.as_content()
         with database.transaction(connection):
             self.new = not connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
+            if self.new and path is not None and os.path.lexists(path / SUMS):
+                raise database.damaged(path, "out", f"{database.FILE} is empty, and the arrays are there")
             if self.new:
                 for statement in database.SCHEMA:
                     connection.execute(statement)
@@ -148,8 +152,8 @@ class Store(database.Database):
         assert self.path is not None
         if self.layout.part or dataset.bad_file(self.path) is None:
             return
-        with database.of_store(self.path), tempfile.TemporaryDirectory(prefix=".arrays-", dir=self.path) as folder:
-            made = Path(folder, "arrays")
+        with database.of_store(self.path), scratch(self.path, ".arrays-") as folder:
+            made = folder / "arrays"
             made.mkdir()
             dataset.write_zarr(self.layout, self.dataset(), made)
             dataset.replace(made, self.path, self.durable)
@@ -220,11 +224,11 @@ def _held(path: Path) -> Iterator[None]:
         try:
             connection.execute("PRAGMA journal_mode = OFF")  # nothing is written
             connection.execute("BEGIN EXCLUSIVE")
-        except sqlite3.OperationalError as error:
+        except sqlite3.DatabaseError as error:
             if error.sqlite_errorname == "SQLITE_BUSY":
                 raise TakenError(path) from None
-            allowed = "a path on storage that can be written and has file locks, such as a local disk"
-            raise InputError("out", str(path), f"cannot be locked: {error}", allowed) from None
+            allowed = f"storage that can be written and has file locks; {LOCK} may be deleted if it is damaged"
+            raise InputError("out", str(path), f"cannot be locked: {LOCK}: {error}", allowed) from None
         yield
 
 

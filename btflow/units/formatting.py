@@ -115,7 +115,7 @@ def _change(ratio: float, more: str, less: str, same: str, digits: int, figures:
     """Return how a ratio is said; in `figures` alone, ``10 times``, where it is one end of an interval."""
     if not 0.0 <= ratio < math.inf:
         raise ValueError(f"ratio = {ratio!r}: is not a finite number from 0")
-    times, parts = (_significant(value, digits) for value in (ratio, 1 / ratio if ratio else math.inf))
+    times, parts = (float(f"{value:.{digits}g}") for value in (ratio, 1 / ratio if ratio else math.inf))
     if times == 2 and not figures:
         return _Change(_TIMES[2], same, "as")
     if times >= 2:
@@ -166,8 +166,3 @@ def interval_in_words(low: float, high: float, more: str = "more", less: str = "
     alike = one.of == other.of
     first = one.amount.removesuffix(" times") if alike else f"{one.amount} {one.of}"
     return f"{first} to {other.amount} {other.of}"
-
-
-def _significant(value: float, digits: int) -> float:
-    """Return a number rounded to so many significant digits; infinity as it is."""
-    return float(f"{value:.{digits}g}")

@@ -120,8 +120,10 @@ def _parse_buffer(value: object, field: str, byte_prefix: kinds.BytePrefix) -> k
     for kind, (low, high) in kinds.BUFFER_LIMITS.items():
         if matched[3] in kinds.buffer_units(kind, byte_prefix):
             if kind == "bdp":
-                text = f"{value.strip().removesuffix('BDP')}"
-                number = parse_quantity(text, "fraction", field=field, minimum=low, maximum=high)
+                try:
+                    number = parse_quantity(matched[1], "fraction", field=field, minimum=low, maximum=high)
+                except UnitError as error:
+                    raise UnitError(field, value, error.reason, f"{low} BDP to {high} BDP") from None
             else:
                 number = parse_quantity(value, kind, field=field, byte_prefix=byte_prefix, minimum=low, maximum=high)
             assert isinstance(number, int | float)

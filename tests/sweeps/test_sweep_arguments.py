@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -102,3 +103,11 @@ def test_distributions_and_choices_without_a_sample() -> None:
 def test_an_empty_path_is_shown_as_it_was_given() -> None:
     with pytest.raises(InputError, match="out = '': is empty"):
         check_path(Path(""), resume=False)
+
+
+def test_dask_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("dask", "dask.config", "distributed"):
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.delitem(sys.modules, "btflow.sweeps.dask", raising=False)
+    with pytest.raises(InputError, match=r"needs Dask, which is not installed; allowed: the extra dask"):
+        sweep(tiny(), {"rtt": ["0 ms", "50 ms"]}, client="tcp://127.0.0.1:1")

@@ -265,6 +265,20 @@ def test_arrays_that_others_wrote_are_one_error(path: Path, content: str, tmp_pa
     assert "\n" not in str(caught.value)
 
 
+def test_an_empty_database_beside_whole_arrays_is_damage(path: Path, sweep: Plan) -> None:
+    (path / FILE).write_bytes(b"")
+    before = (path / SUMS).read_bytes()
+    with pytest.raises(InputError, match=r"is damaged: sweep\.sqlite is empty, and the arrays are there"):
+        execute(sweep, path)
+    assert (path / SUMS).read_bytes() == before
+
+
+def test_a_lock_that_is_none_is_named(half: Path, sweep: Plan) -> None:
+    (half / LOCK).write_bytes(bytes(range(256)) * 16)
+    with pytest.raises(InputError, match=r"cannot be locked: lock\.sqlite: .*; lock\.sqlite may be deleted"):
+        execute(sweep, half)
+
+
 @pytest.mark.parametrize("name", [f"{FILE}-journal", LOCK])
 def test_a_pipe_in_place_of_a_file_is_not_waited_for(half: Path, sweep: Plan, name: str, tmp_path: Path) -> None:
     (half / name).unlink(missing_ok=True)

@@ -19,7 +19,7 @@ from sweep_made import UNITS, bits, planned, read, small_tasks, tiny
 from btflow.errors import SimulationError
 from btflow.swarm.replica import Floats, Replica
 from btflow.sweeps import api, executor, runs
-from btflow.sweeps.executor import METHOD, Processes, WorkerDiedError
+from btflow.sweeps.executor import Processes, WorkerDiedError
 from btflow.sweeps.results import Part
 from btflow.sweeps.running import Progress, Running, drive
 from btflow.sweeps.runs import Job, Task
@@ -79,7 +79,6 @@ def server() -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(METHOD != "forkserver", reason="there is none")
 @pytest.mark.parametrize("workers", [False, True])
 def test_a_sweep_goes_on_when_its_fork_server_is_killed(
     workers: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -39,10 +40,14 @@ def measure(settings: Mapping[str, object], replicas: int, model: str = MODEL, f
     """Run replicas of a model with `settings` in this process and return what they cost."""
     from btflow.config.catalog import load
     from btflow.swarm.program import compile_scenario
-    from btflow.swarm.run import run_replicas
+    from btflow.swarm.run import run_swarm
 
     scenario = load(model).set(**settings)
-    cpu = tuple(used for _, used in run_replicas(compile_scenario(scenario, fidelity), SEED, replicas))
+    program, cpu = compile_scenario(scenario, fidelity), tuple[float, ...]()
+    for replica in range(replicas):
+        begun = time.process_time()
+        run_swarm(program, SEED, replica)
+        cpu += (time.process_time() - begun,)
     return Cost(scenario.seeds + scenario.leechers, scenario.swarm.pieces, cpu)
 
 

@@ -44,7 +44,7 @@ _NAMES = {
     "flow": "swarms at flow fidelity",
 }
 """What the kernels of a package are called."""
-_SELDOM = 5
+SELDOM = 5
 """Least time between two lines where it is not a terminal that reads [s]."""
 
 
@@ -71,8 +71,8 @@ def folder(sources: Path) -> Path:
 
 
 def whole(package: str) -> Path:
-    """Return the file that is there once all kernels of a package are kept for this CPU, given its `__file__`."""
-    return folder(Path(package).parent) / f"whole-{get_host_cpu_name()}"
+    """Return the file that is there once all kernels of a package, such as `link`, are kept for this CPU."""
+    return folder(Path(__file__).parents[1] / package) / f"whole-{get_host_cpu_name()}"
 
 
 def _sources(package: Path) -> list[Path]:
@@ -142,14 +142,14 @@ class KernelCache(FunctionCache):
         try:
             super().save_overload(sig, data)
         except OSError as error:
-            _say(_not_kept(Path(self.cache_path), error))
+            _say(_not_kept(Path(self.cache_path).parents[1], error))
 
 
 class Line:
     """A line on stderr that says how far something is: written anew on a terminal, now and then elsewhere."""
 
-    def __init__(self) -> None:
-        self.next, self.shown = 0.0, ""
+    def __init__(self, first: float = 0.0) -> None:
+        self.next, self.shown = first, ""
 
     def __call__(self, text: str) -> None:
         """Say how far it is."""
@@ -159,7 +159,7 @@ class Line:
             self.shown = text
         elif time.monotonic() >= self.next:
             print(text, file=sys.stderr, flush=True)
-            self.next = time.monotonic() + _SELDOM
+            self.next = time.monotonic() + SELDOM
 
     def end(self) -> None:
         """End the line, if one is under way."""
@@ -218,7 +218,7 @@ def usable(path: Path) -> Path:
         path.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=path).close()
     except OSError as error:
-        _say(_not_kept(path, error))
+        _say(_not_kept(path.parent, error))
         return Path(_temporary().name)
     return path
 
