@@ -83,6 +83,8 @@ def main() -> NoReturn:
         from btflow.cli import app
 
         app.main()
+    except ModuleNotFoundError as error:
+        sys.exit(f"btflow: error: this Python has no {error.name}; allowed: one with btflow, as that of .venv")
     except KeyboardInterrupt:
         leave(stopped())
 

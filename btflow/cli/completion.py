@@ -64,10 +64,8 @@ def _settings(incomplete: str) -> list[tuple[str, str]]:
     line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")  # Typer has no model behind --set
     models = [word for word in line.split() if word in (*names("swarms"), *names("links")) or word.endswith(".toml")]
     try:
-        of = any_document(models[0]) if models else None
-    except InputError:  # the command will say so
-        of = None
-    if of is None:
+        of = any_document(models[0])
+    except (IndexError, InputError):  # there is none, or the command will say what is wrong with it
         return []
     known = of.parameters
     name, given, _ = incomplete.partition("=")
