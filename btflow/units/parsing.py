@@ -123,7 +123,7 @@ def _parse_buffer(value: object, field: str, byte_prefix: kinds.BytePrefix) -> k
                 try:
                     number = parse_quantity(matched[1], "fraction", field=field, minimum=low, maximum=high)
                 except UnitError as error:
-                    raise UnitError(field, value, error.reason, f"{low} BDP to {high} BDP") from None
+                    raise UnitError(field, value, error.reason, f"a buffer from {low} BDP to {high} BDP") from None
             else:
                 number = parse_quantity(value, kind, field=field, byte_prefix=byte_prefix, minimum=low, maximum=high)
             assert isinstance(number, int | float)

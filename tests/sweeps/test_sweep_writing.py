@@ -187,7 +187,7 @@ def _break_off(path: Path) -> None:
             "SQLITE_IOERR_LOCK",
             r"cannot be locked: .*; allowed: .* that can be written and has file locks",
         ),
-        ("SQLITE_READONLY_DIRECTORY", "cannot be locked: .*; allowed: a path on storage that can be written"),
+        ("SQLITE_READONLY_DIRECTORY", "cannot be locked: .*; allowed: storage that can be written"),
         ("SQLITE_BUSY", "is being written by another process"),
     ],
 )
