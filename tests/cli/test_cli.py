@@ -105,7 +105,7 @@ BAD_INPUTS: list[tuple[tuple[str, ...], str]] = [
     (("export", "r.zarr"), "Such as: btflow export r.zarr r.csv"),
     (("completion",), 'Such as: eval "$(btflow completion bash)"'),
     (("completion", "tcsh"), "SHELL = 'tcsh': is not a shell with completion; allowed: bash, zsh, fish"),
-    (("list", "nosuchmodel"), "rao2010"),
+    (("list", "cubc"), "NAME = 'cubc': is not a name in btflow list (did you mean cubic"),
     (("nosuchcommand",), "nosuchcommand"),
 ]
 
