@@ -259,10 +259,8 @@ def link_overview(result: xr.Dataset) -> go.Figure:
         first = trace.xaxis in ("x", "x2")
         trace.legend = "legend" if first else "legend2"
         twice = trace.legendgroup is not None and (trace.xaxis == "x" or (not first and not several))
-        if (
-            twice or trace.xaxis == "x4"
-        ):  # the flows' legend is that of the rates, the queues' that of the queue over time
-            trace.showlegend = False
+        if twice or trace.xaxis == "x4":
+            trace.showlegend = False  # the flows' legend is that of the rates, the queues' that of the queue over time
     drawn.update_layout(
         template=TEMPLATE,
         title={

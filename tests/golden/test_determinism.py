@@ -116,6 +116,8 @@ def test_a_replica_does_not_depend_on_the_others(engine: str, case: str) -> None
     assert together == [of.found(case, 7, replica) for replica in range(4)]
     assert len(set(together)) == 4
 
+
+def test_fewer_replicas_are_the_first_of_more() -> None:
     scenario = btflow.load("rao2010", leechers=40, file_size="1 MB", rtt="100 ms", loss=0.05)
     results = [simulate(scenario, seed=7, replicas=n) for n in (1, 2, 3)]
     for name in ("completion_time", "bytes_sent", "unchokes"):
