@@ -202,7 +202,7 @@ def open_result(path: str | os.PathLike[str]) -> xarray.Dataset:
 
     limits = [str(5 + size // 2**24), str(2**32 + 64 * size), "0"]
     trial = [sys.executable, "-P", "-c", _TRIAL, str(file.resolve()), *limits]
-    try:  # what it links to may be a pipe
+    try:  # the link's target may be a pipe
         ended = subprocess.run(trial, capture_output=True, timeout=_WAIT + size / 2**20).returncode
     except subprocess.TimeoutExpired:
         ended = None

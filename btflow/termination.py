@@ -44,7 +44,7 @@ def terminate(*_: object) -> NoReturn:
 def hear_again(dropped: sys.UnraisableHookArgs) -> None:
     """Have a signal come once more whose exception was dropped, as where C calls Python: a ``sys.unraisablehook``."""
     if not issubclass(dropped.exc_type, KeyboardInterrupt):
-        if dropped.exc_type is not AttributeError:  # of what a signal has left half made
+        if dropped.exc_type is not AttributeError:  # of an object that a signal has left half made
             sys.__unraisablehook__(dropped)
         return
     number = signal.SIGTERM if Terminated.came else signal.SIGINT

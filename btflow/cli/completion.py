@@ -65,7 +65,7 @@ def _settings(incomplete: str) -> list[tuple[str, str]]:
     models = [word for word in line.split() if word in (*names("swarms"), *names("links")) or word.endswith(".toml")]
     try:
         of = any_document(models[0])
-    except (IndexError, InputError):  # there is none, or the command will say what is wrong with it
+    except (IndexError, InputError):  # there is none, or the command reports the error
         return []
     known = of.parameters
     name, given, _ = incomplete.partition("=")

@@ -33,7 +33,7 @@ BLOCKS = 1_000_000
 LINKED = 700_000
 """The same of a swarm whose peers have access links, which costs more: 200 leechers of 50 MB, some 20 s."""
 MEMORY = 850_000_000
-"""Memory that a swarm takes at its start [B]; what its run adds is at most as much again."""
+"""Memory that a swarm takes at its start [B]; its run adds at most as much again."""
 
 
 def check_link(scenario: LinkScenario) -> None:

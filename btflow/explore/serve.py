@@ -68,7 +68,7 @@ def run_explorer(options: Options, *, browser: bool) -> None:
 
 
 def _terminate(*_: object) -> None:
-    """Handle SIGTERM like Ctrl-C, which asyncio ends in order; what is said differs."""
+    """Handle SIGTERM like Ctrl-C, which asyncio ends in order; the message differs."""
     termination.Terminated.came = True
     signal.raise_signal(signal.SIGINT)
 

@@ -113,7 +113,6 @@ class Visitors:
         self._given = megabytes, compiled
         self._door = asyncio.Lock()
         self._inside: set[Process] = set()
-        self._preparing: asyncio.Task[None] | None = None
         self._ready: Process | None = None
         try:
             self._make_ready()

@@ -22,7 +22,8 @@ MAGIC = (b"\xa1\xb2\xc3\xd4", b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\x3c\x4d", b"\x4d\x
 """How captures begin: pcap in both orders of bytes, with us or ns, and pcapng."""
 
 MOST_PACKETS = 2_000_000
-"""A capture of more is refused: it takes two minutes, and its first minute says the same."""
+MOST_BYTES = 4 * 2**30
+"""A capture of more is refused after half a minute: its first minute says the same."""
 
 MOST_FRAME = 2**20
 """Bytes of a packet with what the file says of it: tcpdump keeps 256 KiB of one at most."""
@@ -90,14 +91,15 @@ class _Whole:
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
-        self.short = False
+        self.short, self.size = False, 0
 
     def read(self, size: int) -> bytes:
         """Return the next bytes."""
-        if not 0 <= size <= MOST_FRAME:
-            raise ValueError("a packet of no size")
+        if not 0 <= size <= MOST_FRAME or self.size > 2 * MOST_BYTES:
+            raise ValueError("a packet of no size, or no packet in gigabytes")
         found = self._stream.read(size)
         self.short |= 0 < len(found) < size
+        self.size += len(found)
         return found
 
     def seek(self, place: int) -> None:
@@ -136,8 +138,9 @@ def _packets(name: str, stream: IO[bytes]) -> Iterator[_Packet]:
         except (ValueError, dpkt.UnpackError, EOFError, OSError) as error:
             raise _CutError(f"is cut off or damaged after {count} packets") from error
         count += 1
-        if count > MOST_PACKETS:
-            raise unusable(name, "is too long", f"at most {MOST_PACKETS:,} packets: capture a minute, by tcpdump -s 96")
+        if count > MOST_PACKETS or whole.size > MOST_BYTES:
+            most = f"{MOST_PACKETS:,} packets and {MOST_BYTES // 2**30} GiB, unpacked"
+            raise unusable(name, "is too long", f"at most {most}: capture a minute, by tcpdump -s 96")
         packet = _segment(dpkt, link, float(time), frame)
         if packet is not None:
             yield packet

@@ -7,6 +7,7 @@ A flow is ``CC[:COUNT][@START][,KEY=VALUE]...``, such as ``cubic:3`` or ``ledbat
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path, PurePath
 from typing import Any, TypedDict, Unpack
 
@@ -14,7 +15,7 @@ from btflow.config.catalog import load_link, names, parse_as
 from btflow.config.files import reference, split_sources
 from btflow.errors import InputError, shorten
 from btflow.link.access import AQM
-from btflow.link.flow import INTERNET
+from btflow.link.flow import INTERNET, MAX_FLOWS
 from btflow.link.scenario import LINKS, LinkScenario
 from btflow.options import parse_settings
 from btflow.units import UNLIMITED, is_unlimited
@@ -182,8 +183,6 @@ OPTIONS = tuple(LinkOptions.__annotations__)
 SHOWN = {name: DEFAULTS.get(name) for name in OPTIONS}
 """What signatures show as their defaults."""
 
-Tree = dict[str, Any]
-
 _LONGEST_TITLE = 100
 
 
@@ -201,8 +200,9 @@ def scenario_from(**options: Unpack[LinkOptions]) -> LinkScenario:
         if name not in OPTIONS:
             raise InputError(name, None, "is not an option", ", ".join(OPTIONS))
     flows, texts = _flows(given)
-    if not flows:
-        raise InputError("flows", None, "is missing: there is nothing to send", "flows, voip or probes")
+    if not 0 < len(flows) <= MAX_FLOWS:
+        reason = "are too many" if flows else "is missing: there is nothing to send"
+        raise InputError("flows", None, reason, f"1 to {MAX_FLOWS:,}, with voip and probes")
     access, parameters = _access(given)
     tree = {
         "name": "link",
@@ -230,12 +230,12 @@ def _title(flows: list[str], access: object) -> str:
     return shown if len(shown) <= _LONGEST_TITLE else f"{shown[: _LONGEST_TITLE - 3]}..."
 
 
-def _flows(given: Mapping[str, Any]) -> tuple[Tree, dict[str, tuple[str, str]]]:
+def _flows(given: Mapping[str, Any]) -> tuple[Table, dict[str, tuple[str, str]]]:
     """Return the tables of the flows by name, and for each the option and text that it was given by."""
-    flows: Tree = {}
+    flows: Table = {}
     texts: dict[str, tuple[str, str]] = {}
     for option, read in _SPECS.items():
-        for text in _several(option, given.get(option, ())):
+        for text in islice(_several(option, given.get(option, ())), MAX_FLOWS + 1):
             try:
                 table = read(text)
             except InputError as error:
@@ -260,10 +260,10 @@ def _several(option: str, value: Any) -> Iterable[object]:
     return value
 
 
-def _access(given: Mapping[str, Any]) -> tuple[Tree, Tree]:
+def _access(given: Mapping[str, Any]) -> tuple[Table, Table]:
     """Return the table of the access link, and the parameters that set its fields."""
-    table: Tree = {"base": given["access"]} if "access" in given else _symmetric()
-    parameters: Tree = {}
+    table: Table = {"base": given["access"]} if "access" in given else _symmetric()
+    parameters: Table = {}
     preset = _preset(given)
     for name, (way, field, meaning) in _QUEUES.items():
         follows = name.removeprefix("reverse_") if "access" not in given and way == "downlink" else None
@@ -289,25 +289,25 @@ def _access(given: Mapping[str, Any]) -> tuple[Tree, Tree]:
     return table, parameters
 
 
-def _preset(given: Mapping[str, Any]) -> Tree | None:
+def _preset(given: Mapping[str, Any]) -> Table | None:
     """Return the access link that is named, without the sources of its values; None if none is."""
     if "access" not in given:
         return None
-    preset: Tree = split_sources(reference(given["access"], "access", Path(), "access"))[0]
+    preset: Table = split_sources(reference(given["access"], "access", Path(), "access"))[0]
     return preset
 
 
-def _measured(preset: Tree | None) -> Tree:
+def _measured(preset: Table | None) -> Table:
     """Return the base round-trip time that an access link's file says was measured over it, if it does."""
     return {"rtt": preset["rtt"]} if preset and "rtt" in preset else {}
 
 
-def _symmetric() -> Tree:
+def _symmetric() -> Table:
     """Return an access link whose downlink is given by parameters alone."""
     return {"uplink": {}, "downlink": {}}
 
 
-def _unlimited(given: Mapping[str, Any], way: str, preset: Tree | None) -> bool:
+def _unlimited(given: Mapping[str, Any], way: str, preset: Table | None) -> bool:
     """Return whether nothing waits in a direction, by what is given or else by the access link that is named."""
     names = ("rate",) if way == "uplink" else ("reverse_rate",) if preset is not None else ("reverse_rate", "rate")
     rate = next((given[name] for name in names if name in given), None)
@@ -316,7 +316,7 @@ def _unlimited(given: Mapping[str, Any], way: str, preset: Tree | None) -> bool:
     return is_unlimited(rate)
 
 
-def _plain_parameters(given: Mapping[str, Any]) -> Tree:
+def _plain_parameters(given: Mapping[str, Any]) -> Table:
     """Return the parameters that do not concern the access link."""
     kinds = {"loss": "fraction", "ack_loss": "fraction"}
     parameters = {

@@ -109,7 +109,7 @@ class Database:
     def pending(self) -> Iterator[range]:
         """Give the units that are to be run, block by block.
 
-        Those that check the sweep come first: they take longest, and what is long is not left to the end.
+        Those that check the sweep come first: they take longest, and long tasks are not left to the end.
         """
         of = "SELECT unit FROM runs WHERE unit >= ? AND unit < ? ORDER BY unit"
         for span in (span for block in reversed(range(len(self.layout.blocks))) for span in self.layout.spans(block)):

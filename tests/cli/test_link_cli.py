@@ -52,6 +52,7 @@ BAD: list[tuple[tuple[str, ...], str]] = [
     (("--flow", "cubic:three"), "--flow = 'cubic:three': its count 'three' does not start with a number"),
     (("--flow", "cubic:-1"), "its count '-1' is negative"),
     (("--flow", "cubic:0"), "1 to 1000 flows"),
+    (("--flow", "cubic") * 1001, "are too many; allowed: 1 to 1,000"),
     (("--flow", "cubic@10"), "its start '10' has no unit"),
     (("--flow", "cubic@1h"), "is not before the end"),
     (("--flow", "cubic,size"), "which is no KEY=VALUE"),
