@@ -127,8 +127,8 @@ def calibrate(
     if target is None:
         from btflow.lines.files import READABLE
 
-        why = f"{file} is none of one's own line: {READABLE}" if file is not None else "--iplane is given"
-        raise InputError("--out", None, f"is not given, which a path model needs; {why}", "a file ending in .toml")
+        why = f"{file} is taken for paths, as it is not {READABLE}" if file is not None else "--iplane is given"
+        raise InputError("--out", None, f"is missing: a path model needs it; {why}", "a file ending in .toml")
     if iplane is None and (checksum is not None or iplane_loss is not None or drop_unmeasured):
         raise InputError(
             "FILE.csv", file, "is not iPlane's", "--checksum, --iplane-loss, --drop-unmeasured with --iplane"

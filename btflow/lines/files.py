@@ -23,7 +23,7 @@ LARGEST = 2**24
 _MOST = 500_000
 """Commas of one of JSON: each value or object behind one takes hundreds of bytes [own measurement]."""
 
-READABLE = "a flent file, a ping log, what iperf3 --json prints, or a pcap of an upload"
+READABLE = "a flent file, a ping log, the output of iperf3 --json, or a pcap of an upload"
 
 _HEAD = 2**16
 """Bytes that show what a file is."""

@@ -85,7 +85,7 @@ def read(name: str, content: bytes) -> Trace:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "its JSON"
         raise unusable(
-            name, f"is no whole iperf3 result: {where}: {first['msg']}", "what iperf3 --json prints"
+            name, f"is no whole iperf3 result: {where}: {first['msg']}", "the output of iperf3 --json"
         ) from None
     test = found.start.test_start
     if found.error:
@@ -114,7 +114,7 @@ def _part(name: str, found: _File, test: _TestStart, way: Way) -> tuple[Load, De
         raise unusable(name, f"has no interval that was sent {way}", "a test that finished")
     edges = np.array([row[0].start for row in rows] + [rows[-1][0].end])
     if not (np.diff(edges) > 0.0).all():
-        raise unusable(name, "has intervals that do not follow each other", "what iperf3 --json prints")
+        raise unusable(name, "has intervals that do not follow each other", "the output of iperf3 --json")
     goodput = np.array([sum(stream.bytes for stream in row) for row in rows]) / np.diff(edges)
     total = found.end.sum_received_bidir_reverse if test.bidir and not sent_here else found.end.sum_received
     segment = float(found.start.tcp_mss_default or SEGMENT)

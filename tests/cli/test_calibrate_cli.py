@@ -210,7 +210,7 @@ def test_a_stopped_command_leaves_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("{csv}",), "--out: is not given"),
+        (("{csv}",), "--out: is missing"),
         (("--out", "{out}"), "FILE: is not given"),
         (("{csv}", "--iplane", "{csv}", "--out", "{out}"), "is given beside --iplane"),
         (("--iplane", "{csv}", "--rtt-unit", "ms", "--out", "{out}"), "is not a CSV file"),
