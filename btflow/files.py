@@ -107,9 +107,10 @@ def open_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         os.close(handle)
         raise OSError(errno.EINVAL, f"it is a {_OTHERS.get(kind, 'device')}, not a file", os.fspath(path))
     with os.fdopen(handle, "rb") as stream:
-        packed = stream.read(len(_GZIP)) == _GZIP
+        if (head := stream.read(len(_GZIP))) is None:
+            raise OSError(errno.EINVAL, "it has no end: it waits for more", os.fspath(path))
         stream.seek(0)
-        yield gzip.GzipFile(fileobj=stream) if packed else stream  # type: ignore[misc]  # it reads bytes, too
+        yield gzip.GzipFile(fileobj=stream) if head == _GZIP else stream  # type: ignore[misc]  # it reads bytes, too
 
 
 def read_file(path: str | os.PathLike[str], most: int) -> bytes:

@@ -1,7 +1,6 @@
 """What flow is off by, found at the points that a sweep ran in full, too, and full's figures estimated with their help.
 
-Of each such point one swarm was run in full, that of replica 0; it makes a pair with the same replica in flow, of
-the same seed.
+Of each such point replica 0 was run in full; it makes a pair with the same replica in flow, of the same seed.
 """
 
 from collections.abc import Sequence
@@ -151,8 +150,7 @@ def corrected(
     full. Flow is a control variate of full, with its mean known from all points (Gorodetsky, Geraci, Eldred and
     Jakeman, arXiv 1811.04988, section 2): full = a + b flow is fitted to the pairs of the checked points, swarm against
     swarm, by least squares weighted with 1 / flow^2, as errors grow with what they are of (alike for a statistic that
-    is not above zero everywhere). The mean over some points, checked ones too, is a + b times that of flow's means over
-    all replicas.
+    is not above zero everywhere). The mean over some points, checked ones too, is a + b times that of flow's means.
 
     The interval is of this regression (Royall, "On finite population sampling theory under certain linear regression
     models", Biometrika 57, 1970), with Student's t of as many degrees of freedom as there are checked points less two.

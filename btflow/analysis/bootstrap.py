@@ -2,10 +2,8 @@
 
 What is drawn again depends on what was random:
 
-- ``within``: in a grid the points are chosen and only the replicas of each are random, so replicas are drawn within
-  each point.
-- ``replicas``: with common random numbers a replica is one draw for all points, so whole replicas are drawn, the same
-  ones at every point.
+- ``within``: in a grid only the replicas of each point are random, so replicas are drawn within each point.
+- ``replicas``: with common random numbers a replica is one draw for all points, so whole replicas are drawn.
 - ``points``: the points of a sample are random themselves, so points are drawn, each with all its replicas.
 - ``points of shared chance``: the same in a sample with common random numbers. What is common to all points is in every
   resample as it was, so the interval is about the choice of points only.

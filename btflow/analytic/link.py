@@ -65,8 +65,7 @@ def reno_sawtooth(
     - for L >= D, that is B >= D (1 - beta) / beta (B >= BDP for Reno): utilisation 1, mean queue
       2/3 (H^3 - L^3) / (H^2 - L^2) - D;
     - for L < D: utilisation (H^2 - L^2) / (2 D (D - L) + H^2 - D^2), 3/4 without any buffer for beta = 1/2.
-    The rule B >= BDP is that of Villamizar and Song, "High performance TCP in ANSNET", ACM CCR 24(5), 1994; the cycle
-    is worked out here.
+    The rule B >= BDP is of Villamizar and Song, "High performance TCP in ANSNET", CCR 24(5), 1994; the cycle is ours.
 
     It holds for windows of many packets: the fall takes a round trip in reality, in which the queue drains, and the
     flow sends up to `growth` packets more than fit. Below some ten packets, or where a loss needs a timeout, the mean

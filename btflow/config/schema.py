@@ -121,8 +121,7 @@ class Variable:
         name: Name of the parameter, or the path as it was given.
         kind: What it takes; ``choice`` also for the names of files, ``text`` also for lists and tables.
         meaning: One line for people.
-        words: Values that it takes; empty if those are not words, or any. A field of file names takes paths and tables
-            besides.
+        words: Values that it takes; empty if those are not words, or any. File names may be paths and tables, too.
         limits: Least and greatest value, SI units; None if it is no number.
         optional: Whether ``none`` leaves the field out.
         byte_prefix: What ``kB`` means in the model.

@@ -1,7 +1,6 @@
 """Figures where no kernel is: each is HTML that holds its data, and one script draws all that a page has.
 
-A widget has such figures beside the live ones in what it gives a notebook; exports of notebooks and the documentation
-show nothing else.
+A widget has such figures beside the live ones in what it gives a notebook; exports of notebooks show nothing else.
 """
 
 import base64

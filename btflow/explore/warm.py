@@ -126,7 +126,8 @@ class _Filling:
             names = process.args[-1].split() if isinstance(process.args, list) else ()
             self._far.update(dict.fromkeys(names, 1.0))
             self._tell()
-            if process.returncode == 0 and min(self._far.values()) == 1.0:
+            if process.returncode == 0 and min(self._far.values()) == 1.0 and not self._ended:
+                self._ended = True
                 self._line.end()
                 say("btflow: all kernels are compiled.")
 

@@ -21,9 +21,8 @@ from btflow.lines.traces import FIELD, Delays, Load, Trace, unusable
 MAGIC = (b"\xa1\xb2\xc3\xd4", b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\x3c\x4d", b"\x4d\x3c\xb2\xa1", b"\x0a\x0d\x0d\x0a")
 """How captures begin: pcap in both orders of bytes, with us or ns, and pcapng."""
 
-MOST_PACKETS = 2_000_000
-MOST_BYTES = 4 * 2**30
-"""A capture of more is refused after half a minute: its first minute says the same."""
+MOST_PACKETS, MOST_BYTES, MOST_FLOWS = 2_000_000, 4 * 2**30, 10_000
+"""A capture of more takes minutes or gigabytes and is refused: its first minute says the same."""
 
 MOST_FRAME = 2**20
 """Bytes of a packet with what the file says of it: tcpdump keeps 256 KiB of one at most."""
@@ -79,6 +78,8 @@ def read(name: str, stream: IO[bytes]) -> Trace:
             other = senders.setdefault(both[::-1], _Sender())
             own.send(packet, packet.time - begun)
             other.answer(packet, packet.time - begun)
+            if len(senders) > MOST_FLOWS or own.repeated > MOST_PACKETS:
+                raise unusable(name, "is no upload", f"at most {MOST_FLOWS:,} flows, and few segments sent again")
     except _CutError as error:
         cut = str(error)
     if begun is None or not senders:
@@ -189,6 +190,7 @@ class _Sender:
     """When it was first sent [s]."""
     again: set[int] = field(default_factory=set)
     """Places of segments that were sent again."""
+    repeated: int = 0
     came: list[bool] = field(default_factory=list)
     """Whether an ACK or a block of SACK has covered it."""
     sizes: list[int] = field(default_factory=list)
@@ -223,6 +225,7 @@ class _Sender:
             self.headers.append(packet.header)
             return
         first, last = bisect_right(self.ends, begin), bisect_left(self.ends, begin + packet.payload)
+        self.repeated += last + 1 - first
         for place in range(first, min(last + 1, len(self.ends))):
             if place not in self.again and not self.came[place]:
                 self.lost.append(self.sent[place])

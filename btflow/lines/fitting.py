@@ -8,9 +8,9 @@ quantile (Conover, Practical Nonparametric Statistics, section 3.2). Without suc
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from os import PathLike
 
 import numpy as np
 import scipy
@@ -38,7 +38,7 @@ HOSTS = 1e-3
 
 
 def fit(
-    *paths: str | PathLike[str],
+    *paths: str | os.PathLike[str],
     format: str | None = None,
     way: Way = "up",
     rate: object = None,
@@ -63,8 +63,9 @@ def fit(
     if way not in WAYS:
         raise InputError("way", way, "is unknown", " or ".join(WAYS))
     given = _Given.of(rate, rtt, buffer)
+    same = [os.path.realpath(path) if isinstance(path, str | os.PathLike) else path for path in paths]
     for number, path in enumerate(paths):
-        if path in paths[:number]:
+        if same[number] in same[:number]:
             raise InputError(FIELD, str(path), "is given twice", "each file once")
     return _fitted(_once(_together([files.read(path, format) for path in paths])), way, given)
 

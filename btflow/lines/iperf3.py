@@ -44,7 +44,7 @@ class _End(BaseModel):
 
 class _TestStart(BaseModel):
     protocol: str = "TCP"
-    num_streams: Annotated[int, Field(ge=1, le=1000)] = 1
+    num_streams: Annotated[int, Field(ge=1, le=128)] = 1  # as many as iperf3 has
     reverse: bool = False
     bidir: bool = False
     target_bitrate: Number = 0
@@ -110,8 +110,8 @@ def _part(name: str, found: _File, test: _TestStart, way: Way) -> tuple[Load, De
     far = _rows(found.server_output_json.intervals, not sent_here) if found.server_output_json else []
     arriving, sending = (far, own) if sent_here else (own, far)
     rows, counted = (arriving, "arrived") if arriving else (own, "written")
-    if not rows:
-        raise unusable(name, f"has no interval that was sent {way}", "a test that finished")
+    if not any(stream.bytes for row in rows for stream in row):
+        raise unusable(name, f"has no byte that was sent {way}", "a test that finished")
     edges = np.array([row[0].start for row in rows] + [rows[-1][0].end])
     if not (np.diff(edges) > 0.0).all():
         raise unusable(name, "has intervals that do not follow each other", "the output of iperf3 --json")

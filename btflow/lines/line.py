@@ -56,8 +56,7 @@ class Queued:
     packet: float
     """IP packet of a full segment [B]."""
     wait: Estimate | None
-    """How long a packet waits that finds the queue full [s]; of a managed one the longest that was seen. None: it is
-    not known."""
+    """How long a packet waits that finds the queue full [s]; of a managed one the longest seen. None: unknown."""
     discipline: Kind
     """``codel`` and ``fq-codel`` stand for all managed queues: which one it is cannot be seen."""
     given: str | None = None

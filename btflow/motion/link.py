@@ -38,8 +38,7 @@ MOST_STATES, MOST_LOOKS = 40_000, 800
 """Senders times looks at them, 13 B each, and looks at most."""
 
 PACKETS, ROUNDS = 3000, 20
-"""How long a trace is if nobody says: what so many full packets take to leave the bottleneck, or so many round trips if
-that is longer."""
+"""How long a trace is if nobody says: so many full packets at the bottleneck, or so many round trips, the longer."""
 
 PHASES = (
     "not started", "connecting", "slow start", "congestion avoidance", "fast recovery", "after a timeout",

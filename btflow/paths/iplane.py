@@ -1,7 +1,6 @@
 """iPlane's links between points of presence (PoPs): known copies, their reader, shortest paths, their path model.
 
-The repositories state no licence, so their files are not shipped, only what git calls them: the SHA-1 of a file's
-length and content.
+The repositories state no licence, so their files are not shipped, only their names in git: SHA-1 of length and content.
 
 A line is ``cluster1 AS1 cluster2 AS2 latency``, separated by white space; a cluster is a PoP. The latency is a whole
 number of milliseconds. No public text says whether it is one way or both: it is read as one way, which iPlane's
@@ -312,8 +311,7 @@ def fit_iplane(links: xr.Dataset, losses: xr.Dataset | None = None, pops: int = 
         seed: As of ``pop_rtts``.
 
     Raises:
-        InputError: These are no such links, a number is out of range, fewer than 20 PoPs are connected, or nothing gets
-            through on any link.
+        InputError: These are no such links, a number is out of range, fewer than 20 PoPs are connected, or all is lost.
     """
     if losses is not None:
         checked("losses", losses, "loss")

@@ -46,7 +46,7 @@ def read(field: str, path: str | PathLike[str], checksum: str | None = None) -> 
     _check_digits(checksum)
     try:
         content = read_file(name, LARGEST)
-        found = None if checksum is None else hashlib.sha256(Path(name).read_bytes()).hexdigest()
+        found = None if checksum is None else hashlib.sha256(content and Path(name).read_bytes()).hexdigest()
     except OSError as error:
         allowed = "a whole file, plain or packed by gzip"
         raise InputError(field, Path(name).name or name, f"cannot be read: {error.strerror}", allowed) from None

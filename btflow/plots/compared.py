@@ -209,8 +209,7 @@ def full_against_flow(ds: xr.Dataset, variable: str, *, confidence: float = 0.9)
         confidence: Level of the interval.
 
     Raises:
-        InputError: The sweep has no check, the statistic is unknown or has no value in both, or the level is out of
-            range.
+        InputError: The sweep has no check, the statistic is unknown or has no value in both, or the level is wrong.
     """
     error = flow_error(ds, [variable], confidence=confidence).isel(statistic=0)
     ds = checked(ds)

@@ -66,8 +66,7 @@ def save(
 ) -> None:
     """Write a figure: as an HTML page that needs no network, or as a PDF, SVG or PNG, by the ending.
 
-    A page is as wide as the window, up to the figure's width. Pictures need the extra image and a Chromium. The figure
-    itself is not changed.
+    A page is as wide as the window, up to the figure's width. Pictures need the extra image and a Chromium.
 
     Args:
         drawn: A figure, as the functions of `btflow.plots` return it.

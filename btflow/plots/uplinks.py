@@ -33,8 +33,7 @@ def completion_by_rank(results: style.Results) -> go.Figure:
     """Return each download's completion time [s] against its place in the order of completion, by class.
 
     Times begin at the client's own start, so a later place need not have a longer time.
-    Downloads that do not count, because they are completed in the warm-up, are in a shaded part. All replicas have
-    their points in it.
+    Downloads of all replicas that are completed in the warm-up, which do not count, are in a shaded part.
     """
     drawn = style.figure(
         "Completion time by rank",

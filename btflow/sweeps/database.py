@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import sqlite3
+import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import lru_cache, partial
@@ -42,7 +43,7 @@ SCHEMA = (
         failure TEXT NOT NULL,     -- why it failed
         cpu REAL NOT NULL,         -- CPU time [s]
         seed INTEGER NOT NULL,     -- of its point
-        numbers BLOB NOT NULL      -- float64, as many as the layout says
+        numbers BLOB NOT NULL      -- float64, as many as the layout says; then a checksum of the row (sealed)
     )""",
     """CREATE TABLE swarms (
         unit INTEGER PRIMARY KEY,
@@ -86,10 +87,12 @@ class Database:
         return found.get(DONE, 0), found.get(FAILED, 0)
 
     def check(self) -> None:
-        """Raise an InputError for damage that SQLite finds: of its pages and their order, not of numbers in them."""
+        """Raise an InputError for damage of pages and of their order, which SQLite finds, and of rows."""
         (said,) = self._one("PRAGMA integrity_check(1)")
         if said != "ok":
             raise self.damaged(f"{FILE}: {str(said).splitlines()[-1]}")
+        for _ in self.rows(0, self.layout.units):
+            pass
 
     def dataset(self) -> xr.Dataset:
         """Return the dataset of what was run until now; its arrays are read when they are used."""
@@ -171,7 +174,12 @@ def damaged(path: Path | None, field: str, reason: str) -> InputError:
     return InputError(field, str(path), f"is damaged: {reason}", allowed)
 
 
-def _window(connection: sqlite3.Connection, row: int, path: Path | None, field: str, number: int, task: int) -> Rows:
+def sealed(others: tuple[Any, ...], numbers: bytes) -> bytes:
+    """Return the numbers of a run with a checksum after them: of unit, status, failure, cpu, seed and numbers."""
+    return numbers + zlib.crc32(numbers + repr(others).encode()).to_bytes(4)
+
+
+def _window(connection: sqlite3.Connection, width: int, path: Path | None, field: str, number: int, task: int) -> Rows:
     """Return the rows of a window of units, but for those of later tasks; an InputError for a damaged one."""
     from btflow.sweeps.results import Rows
 
@@ -182,13 +190,15 @@ def _window(connection: sqlite3.Connection, row: int, path: Path | None, field: 
         found = connection.execute(between, (first, first + WINDOW - 1, task)).fetchall()
     unit, status, failure, cpu, seed, numbers = zip(*found, strict=True)
     try:
+        if any(row[-1] != sealed(row[:-1], row[-1][:-4]) for row in found):
+            raise ValueError
         return Rows(
             np.array(unit, np.int64),
             np.array(status, np.int8),
-            list(map(str, failure)),
+            list(failure),
             np.array(cpu, np.float64),
             np.array(seed, np.int64),
-            np.frombuffer(b"".join(numbers), np.float64).reshape(-1, row),
+            np.frombuffer(b"".join(each[:-4] for each in numbers), np.float64).reshape(-1, width),
         )
     except (TypeError, ValueError, OverflowError):  # SQLite keeps any type in any column
         raise damaged(path, field, f"a row of {FILE} is not what was written") from None

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, fields, replace
+from itertools import islice
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -172,7 +173,7 @@ def read(given: object, names: Names) -> Spec:
         shape = getattr(given, "shape", None)
         raise InputError(name, f"of shape {shape}", "is no list of values", "one dimension")
     if isinstance(given, Iterable) and not isinstance(given, Mapping | bytes | PathModel):
-        return _list(map(_plain, given), given, name)
+        return _list(map(_plain, islice(given, LONGEST_LIST + 1)), given, name)
     return Listed(((given,),))
 
 
@@ -200,8 +201,9 @@ def _parsed(text: str, name: str) -> Spec:
 def _list(items: Iterable[object], given: object, name: str, *, drawn: bool = False) -> Listed:
     """Return a list of values and of evenly spaced ones; an InputError if it, or a value, is empty."""
     values = list(items)
-    if not values or _any_empty(values):
-        raise InputError(name, given, "has an empty value" if values else "has no values", FORMS)
+    if not 0 < len(values) <= LONGEST_LIST or _any_empty(values):
+        wrong = "no values" if not values else "too many values" if len(values) > LONGEST_LIST else "an empty value"
+        raise InputError(name, given, f"has {wrong}", FORMS)
     return Listed(tuple(value if isinstance(value, Spaced) else (value,) for value in values), drawn)
 
 
@@ -244,9 +246,10 @@ def _groups(given: object, width: int, name: str) -> Listed:
         given = [_split(text[1:-1], name) for text in texts]
     if not isinstance(given, Iterable) or isinstance(given, Mapping | Set) or getattr(given, "ndim", 2) == 0:
         raise InputError(name, given, "is not a list of groups", f"groups of {width} values")
-    rows = tuple(_group(row, width, name) for row in given)
-    if not rows:
-        raise InputError(name, [], "has no values", f"groups of {width} values")
+    rows = tuple(_group(row, width, name) for row in islice(given, LONGEST_LIST + 1))
+    if not 0 < len(rows) <= LONGEST_LIST:
+        reason = "has too many values" if rows else "has no values"
+        raise InputError(name, [], reason, f"1 to {LONGEST_LIST:,} groups of {width} values")
     return Listed(rows)
 
 

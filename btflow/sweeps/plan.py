@@ -347,8 +347,7 @@ def _first_scenario(
 
     It is one at which all that is set for all points has an effect, so that no point lacks it.
 
-    What lies between one and the next has no divisor in common with their number, so that no dimension's value is the
-    same at all of them.
+    What lies between one and the next has no divisor in common with their number, so no dimension has one value at all.
     """
     points, first = prod(design.shape), None
     step = golden_step(points)

@@ -76,8 +76,7 @@ TIMES = GRID_POINTS + 1
 class Shape(NamedTuple):
     """How many numbers are kept of a run: its figures, on request what each peer did, and the pieces held over time.
 
-    They lie one after the other in a row: the figures, array after array of the peers, the pieces held, and the time
-    between two of these.
+    They lie one after the other in a row: the figures, array after array of the peers, the pieces held, and the step.
     """
 
     width: int

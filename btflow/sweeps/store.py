@@ -117,7 +117,8 @@ class Store(database.Database):
         units = range(part.first, part.first + part.count)
         columns = (units, part.status.tolist(), part.reasons, part.cpu.tolist(), part.seed.tolist(), part.values)
         rows = (
-            (unit, self._task, *of_unit, numbers.tobytes()) for unit, *of_unit, numbers in zip(*columns, strict=True)
+            (row[0], self._task, *row[1:-1], database.sealed(row[:-1], row[-1].tobytes()))
+            for row in zip(*columns, strict=True)
         )
         kept = ((unit, *swarm) for unit, swarm in zip(units, part.swarms, strict=True) if swarm is not None)
         with self.writing():

@@ -103,7 +103,7 @@ def machinery(scale: bool) -> Section:
             f"Of {alone.swarms} points, {each:.0f} ms of CPU time each, the sweep takes {added:.1f} % more CPU time "
             f"than a loop that compiles and runs each point and keeps nothing, and {longer:.1f} % more elapsed time, "
             f"the least of {ROUNDS} rounds of each. Every sweep writes a store on disk, where temporary files go. "
-            "Peak memory is that of the process and its children, with pages that they share counted for each.",
+            "Peak memory is that of the process and its children, with pages of files counted once.",
         ),
         (
             at_most("CPU time that a sweep adds to its swarms of 0.1 s", 3.0, added, "%"),

@@ -18,14 +18,16 @@ class Peak:
     """The most memory that was seen.
 
     Attributes:
-        bytes: Resident memory of this process and its descendants, pages that they share counted for each [B].
+        bytes: Resident memory of this process and what its descendants have beside pages of files, such as libraries,
+            which they share with it; how many of those are resident depends on how the system reads files [B].
     """
 
     bytes = 0
 
     def look(self) -> None:
         """Take in how much there is now."""
-        self.bytes = max(self.bytes, sum(_status(pid, "VmRSS") for pid in _family()))
+        own, *others = _family() or ["self"]
+        self.bytes = max(self.bytes, _status(own, "VmRSS") + sum(_status(pid, "RssAnon") for pid in others))
 
 
 @contextmanager
