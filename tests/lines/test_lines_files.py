@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -123,6 +124,7 @@ BAD: dict[str, tuple[bytes, str]] = {
     "UDP": (changed("packets-up.json", start__test_start__protocol="UDP"), "is a test of UDP"),
     "server's": (changed("packets-up.json", start__accepted_connection={}), "was written by iperf3's server"),
     "no intervals": (changed("packets-up.json", intervals=[]), "has no intervals"),
+    "idle": (re.sub(rb'"bytes":\s*\d+', b'"bytes": 0', content("packets-up.json")), "has no byte that was sent up"),
     "cut JSON": (content("packets-up.json")[:5000], "is no whole iperf3 result: its JSON: "),
     "negative bytes": (
         changed("packets-up.json", intervals=[{"streams": [{"start": 0, "end": 1, "bytes": -5}]}]),
@@ -194,9 +196,16 @@ def test_what_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(InputError, match=r"is too long; allowed: at most [012,]+ packets and 0 GiB, unpacked"):
             lines.fit(RECORDED / "packets-up.pcap.gz")
         monkeypatch.setattr(capture, "MOST_PACKETS", 2_000_000)
+    monkeypatch.setattr(capture, "MOST_BYTES", 2**32)
+    monkeypatch.setattr(capture, "MOST_FLOWS", 1)
+    with pytest.raises(InputError, match="is no upload; allowed: at most 1 flows, and few segments sent again"):
+        lines.fit(RECORDED / "packets-up.pcap.gz")
 
 
 def test_files_that_do_not_go_together(tmp_path: Path) -> None:
+    (tmp_path / "again.gz").symlink_to(RECORDED / "packets-up.json.gz")
+    with pytest.raises(InputError, match="is given twice"):
+        lines.fit(RECORDED / "packets-up.json.gz", tmp_path / "again.gz")
     with pytest.raises(InputError, match=r"managed-up4.json.gz': say [01.]+\d* Mbit/s and 9\.\d+ Mbit/s up, which"):
         lines.fit(RECORDED / "packets-up4.json.gz", RECORDED / "managed-up4.json.gz")
     (plain := tmp_path / "plain.log").write_text("64 bytes from 192.0.2.1: icmp_seq=1 ttl=57 time=20 ms\n" * 3)

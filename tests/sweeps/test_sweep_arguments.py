@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"vary": {"rtt": np.array([0.0, 1.0])}}, "rtt = 0.0", "0 s to"),
     ({"vary": {"rtt": np.array(None)}}, "rtt", "a time"),
     ({"vary": {"leechers": [np.array([3, 4])]}}, "leechers = array([3, 4])", "a whole number"),
+    ({"vary": {"leechers": range(10**9)}}, "leechers = range(0, 1000000000): has too many values", "values separated"),
+    ({"vary": {"rtt,loss": repeat(("0 ms", 0.0))}}, "rtt,loss = []: has too many values", "1 to 1,000,000 groups of 2"),
     ({"vary": {"leechers": None}}, "leechers = 'none': does not start with a number", "a whole number"),
     ({"vary": {"leechers": b"3"}}, "leechers = b'3'", "a whole number"),
     ({"vary": {"rtt,loss": {("0 ms", 0.0)}}}, "rtt,loss = {", "groups of 2"),
