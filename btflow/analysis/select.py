@@ -16,7 +16,7 @@ def select(ds: xr.Dataset, values: Mapping[Any, object] | None = None, /, **name
     Args:
         ds: A sweep, or the result of one scenario, or a part of it; also one that was read from a file.
         values: By coordinate, for names with dots: a value, as text with its unit or as a number in SI units; a list of
-            them, or a ``slice`` from one to another, which keep the dimension. Numbers agree in nine digits.
+            them, or a ``slice`` with both its ends, which keep the dimension. Numbers agree in nine digits.
         named: The same by keyword.
 
     Raises:

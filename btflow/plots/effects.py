@@ -217,7 +217,7 @@ MISSING = "no result"
 def heat_map(ds: xr.Dataset, variable: str, x: str, y: str, *, bins: int = 10) -> go.Figure:
     """Return the mean of a statistic at each value of `x` and `y`, averaged over replicas and the other names.
 
-    Cells are evenly spaced whatever the values; a cross marks those without any result, a ring those without some.
+    Cells are evenly spaced whatever the values; a cross marks those without any result, a ring those that miss some.
 
     Args:
         ds: A sweep.
