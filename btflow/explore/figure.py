@@ -3,7 +3,7 @@
 The JavaScript of Plotly's own widget gets changes one by one and loses those that come before a figure is drawn: the
 figure then has data but no names. It also brings a copy of Plotly, 5 MB, with every figure, and answers each change
 with all that it worked out. Here one widget brings Plotly; the others wait for it as long as it takes, draw what there
-is once they have a width, and again when that or the width changes. Of what comes while they draw, the newest is next.
+is once they have a width, and again when that or the width changes. Of changes meanwhile the newest is drawn next.
 """
 
 import math

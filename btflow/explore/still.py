@@ -1,6 +1,6 @@
 """Figures where no kernel is: each is HTML that holds its data, and one script draws all that a page has.
 
-A widget has such figures beside the live ones in what it gives a notebook; exports of notebooks show nothing else.
+A widget gives a notebook such figures beside the live ones; exports of notebooks show nothing else.
 """
 
 import base64

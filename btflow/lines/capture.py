@@ -190,7 +190,7 @@ class _Sender:
     """When it was first sent [s]."""
     again: set[int] = field(default_factory=set)
     """Places of segments that were sent again."""
-    repeated: int = 0
+    repeated: int = 0  # how many were, each time
     came: list[bool] = field(default_factory=list)
     """Whether an ACK or a block of SACK has covered it."""
     sizes: list[int] = field(default_factory=list)

@@ -190,7 +190,7 @@ def rings_of_queues(program: LinkProgram, under_way: float) -> NDArray[np.int64]
 def rooms_of_pipes(program: LinkProgram, under_way: NDArray[np.float64]) -> NDArray[np.int64]:
     """Places for what is on its way in each pipe (flows * PIPES,).
 
-    Behind a queue: what it holds and what it sends during the propagation; at most what the flow may have under way.
+    Behind a queue: the packets in it and those on the way; at most as many as the flow may have under way.
     """
     rings = np.ones((len(program.flow), int(k.PIPES)), np.int64)
     for i, f in enumerate(program.flow):

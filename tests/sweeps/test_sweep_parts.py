@@ -108,6 +108,7 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "other": {"seed": 1, "vary": RTT, "part": "2/2", "scenario": tiny(file_size="256 KiB")},
         "version": seed | {"part": "2/2"},
         "damaged": seed | {"part": "2/2"},
+        "strays": seed | {"part": "2/2"},
         "flipped": seed | {"part": "2/2"},
     }
     for name, said in made.items():
@@ -117,6 +118,9 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     relabelled(folder / "version.zarr", versions=json.dumps(versions() | {"code": "other"}))
     with (folder / "damaged.zarr" / FILE).open("r+b") as file:
         file.truncate(2 * 4096)
+    with sqlite3.connect(folder / "strays.zarr" / FILE) as connection:
+        connection.execute("ATTACH ? AS other", (str(folder / "1.zarr" / FILE),))
+        connection.execute("INSERT INTO runs SELECT * FROM other.runs LIMIT 1")
     with sqlite3.connect(folder / "flipped.zarr" / FILE) as connection:
         connection.execute("UPDATE runs SET numbers = zeroblob(length(numbers))")
     return {name: folder / f"{name}.zarr" for name in made}
@@ -133,6 +137,7 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         ("1 other", "is of another sweep than .*: another scenario.* Both have 4 of their points' seeds: a replica"),
         ("1 version", "is of another sweep than .*: code .* there, other here; allowed"),
         ("1 damaged", r"is damaged: sweep.sqlite.*; allowed: a copy of the store that is whole"),
+        ("1 strays", r"strays.*: is damaged: sweep\.sqlite has runs of other parts"),
         ("1 flipped", "flipped.*: is damaged: a row of sweep.sqlite is not what was written"),
         ("low high", "other values of rtt. Both have 2 of their points' seeds: a replica has the same random numbers"),
         ("1 nothing", "is not the store of a sweep"),

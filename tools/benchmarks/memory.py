@@ -18,8 +18,8 @@ class Peak:
     """The most memory that was seen.
 
     Attributes:
-        bytes: Resident memory of this process and what its descendants have beside pages of files, such as libraries,
-            which they share with it; how many of those are resident depends on how the system reads files [B].
+        bytes: Resident memory of this process, and of its descendants without pages of files, such as libraries: they
+            share these, and how many are resident depends on how the system reads files [B].
     """
 
     bytes = 0
