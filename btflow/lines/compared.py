@@ -12,7 +12,7 @@ from btflow.config.catalog import parse_as
 from btflow.config.files import find
 from btflow.errors import InputError
 from btflow.lines.line import Line, buffer_of
-from btflow.lines.traces import Delays, Floats, Load
+from btflow.lines.traces import SMOOTHED, Delays, Floats, Load
 from btflow.link.options import flow
 from btflow.link.run import simulate_link
 from btflow.link.scenario import LINKS, LinkScenario
@@ -149,7 +149,7 @@ def rate(result: xr.Dataset, number: int) -> Floats:
 def rtt(line: Line, result: xr.Dataset, delays: Delays) -> Floats:
     """Return the round-trip time that packets of some kind would measure, over the result's times (times,) [s]."""
     managed = any(queue.kind == "fq-codel" for _, queue in line.ways)
-    if delays.of == "the flow's packets, smoothed" or (managed and delays.of == "the flow's packets"):
+    if delays.of == SMOOTHED or (managed and delays.of == "the flow's packets"):
         return np.asarray(result["srtt"].mean("flow").values, np.float64)
     slowest = min(queue.rate.value for _, queue in line.ways)
     wait = np.zeros(result.sizes["time"]) if managed else result["queue_delay"].sum("queue").values

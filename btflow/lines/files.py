@@ -11,7 +11,7 @@ from typing import IO, Literal
 
 from btflow.errors import InputError
 from btflow.files import open_file
-from btflow.lines import capture, flent, iperf3, ping
+from btflow.lines import capture, flent, frames, iperf3, ping
 from btflow.lines.traces import FIELD, Trace, unusable
 from btflow.paths.lines import path_name
 
@@ -64,7 +64,7 @@ def read(path: str | PathLike[str], form: str | None = None) -> Trace:
 
 
 def _format(head: bytes) -> Format | None:
-    if head.startswith(capture.MAGIC):
+    if head.startswith(frames.MAGIC):
         return "capture"
     text = head.decode("utf-8-sig", "replace").lstrip()
     if text.startswith("{"):

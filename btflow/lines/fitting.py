@@ -20,8 +20,8 @@ from btflow.lines import files
 from btflow.lines.line import Estimate, Line, Queued, Source
 from btflow.lines.queue import queue_of
 from btflow.lines.rate import rate_of
-from btflow.lines.traces import FIELD, PING, WAYS, Delays, Load, Trace, Way
-from btflow.lines.waits import EMPTY, FEWEST, Seen, roughly, waits_of
+from btflow.lines.traces import FIELD, SMOOTHED, WAYS, Delays, Load, Trace, Way
+from btflow.lines.waits import EMPTY, FEWEST, HOSTS, STRAY, Seen, roughly, waits_of
 from btflow.units import format_quantity, parse_quantity
 from btflow.units.formatting import counted
 
@@ -32,9 +32,6 @@ APART = 120.0
 Chosen: a ping that begins a minute before the load is of use."""
 TOGETHER = 0.8
 """Share of the longer of two loads for which both last if they are one. Chosen: a capture is started by hand."""
-HOSTS = 1e-3
-"""What the hosts and the link in the other direction may add to a round trip [s]: 0.1 to 0.9 ms in the test bed
-(validation/lines.md). The base may be as much lower."""
 
 
 def fit(
@@ -154,7 +151,8 @@ def _fitted(traces: Sequence[Trace], way: Way, given: _Given) -> Line:
     notes = [note for trace in traces for note in trace.notes]
     if not loads and given.rate is None:
         names = ", ".join(trace.file for trace in traces)
-        raise InputError("rate", None, f"is needed: {names} does not say it", 'such as "1 Mbit/s", or a file of iperf3')
+        hint = 'such as "1 Mbit/s", or a file of the load beside it, such as of iperf3 --json'
+        raise InputError("rate", None, f"is needed: {names} does not say it", hint)
     if not loads:
         loads = [_assumed(delays, way, given.rate or 0.0)]
         notes.append("the log says nothing of the load: one flow, while round trips are long")
@@ -162,23 +160,36 @@ def _fitted(traces: Sequence[Trace], way: Way, given: _Given) -> Line:
     known = given.rate if len(ways) == 1 else None
     rates = {w: known or max(roughly(load) for load in loads if load.way == w) for w in ways}
     _check_base(given.rtt, delays)
-    base = Estimate(*[given.rtt] * 3) if given.rtt is not None else _base(delays, loads, min(rates.values()))
-    queues: dict[Way, Queued] = {}
-    for w in ways:
-        mine = [load for load in loads if load.way == w]
-        waits = tuple(waits_of(delay, base.value, rates[w], mine) for delay in delays)
-        seen = Seen(base, waits, tuple(delays), tuple(loads), not _overlap(loads))
-        names = ", ".join(trace.file for trace in traces if any(load.way == w for load in trace.loads))
-        found = rate_of(mine, seen, names) if known is None else Estimate(known, known, known)
-        queues[w], said = queue_of(mine, seen, found, given.buffer)
-        notes += [f"{w}: {text}" for text in said]
-    if any(math.isinf(queue.rate.high) for queue in queues.values()):  # a ping may have taken less time on the link
-        longest = max((float(one.rtt.max()) for one in delays if len(one.rtt)), default=base.high)
-        base = base._replace(high=min(base.high + PING / min(q.rate.value for q in queues.values()), longest))
+    base = _base(delays, loads, min(rates.values())) if given.rtt is None else Estimate(*[given.rtt] * 3)
+    found = {w: _direction(w, traces, loads, delays, base, rates[w], known, given.buffer) for w in ways}
+    if any(math.isinf(queue.rate.high) for queue, _ in found.values()):  # packets may have taken no time on the link
+        base = _base(delays, loads, math.inf)._replace(low=base.low) if given.rtt is None else base
+        found = {w: _direction(w, traces, loads, delays, base, math.inf, known, given.buffer) for w in ways}
+    queues = {w: queue for w, (queue, _) in found.items()}
+    notes += [f"{w}: {text}" for w, (_, said) in found.items() for text in said]
     if math.isinf(base.low):
         notes.append("no round-trip time from before the load: the base is at most the least of all")
     sources = tuple(Source(t.file, t.kind, t.begun, *_counts(t)) for t in traces)
     return Line(base, queues.get("up"), queues.get("down"), sources, tuple(notes), tuple(traces), tuple(loads))
+
+
+def _direction(
+    way: Way,
+    traces: Sequence[Trace],
+    loads: Sequence[Load],
+    delays: Sequence[Delays],
+    base: Estimate,
+    taken: float,
+    known: float | None,
+    buffer: str | None,
+) -> tuple[Queued, list[str]]:
+    """Return what is known of one direction, whose packets are taken to leave at a rate [B/s], and what is not."""
+    mine = [load for load in loads if load.way == way]
+    waits = tuple(waits_of(delay, base.value, taken, mine) for delay in delays)
+    seen = Seen(base, waits, tuple(delays), tuple(loads), not _overlap(loads))
+    names = ", ".join(trace.file for trace in traces if any(load.way == way for load in trace.loads))
+    rate = rate_of(mine, seen, names) if known is None else Estimate(known, known, known)
+    return queue_of(mine, seen, rate, buffer)
 
 
 def _check_base(given: float | None, delays: Sequence[Delays]) -> None:
@@ -206,7 +217,8 @@ def _assumed(delays: Sequence[Delays], way: Way, rate: float) -> Load:
     """Return the load that a ping log alone shows: from the first long round trip to the last."""
     time, rtt = delays[0].time, delays[0].rtt
     wait = rtt - rtt.min()
-    long = np.flatnonzero(wait > 0.2 * wait.max()) if wait.max() > EMPTY else np.array([0, len(wait) - 1])
+    most = np.quantile(wait, 1 - STRAY)
+    long = np.flatnonzero(wait > 0.2 * most) if most > EMPTY else np.array([0, len(wait) - 1])
     edges = np.array([time[long[0]], max(time[long[-1]], time[long[0]] + 1e-3)])
     lost = delays[0].lost
     return Load(way, 1, edges, np.array([rate]), "arrived", lost=lost[(lost >= edges[0]) & (lost <= edges[1])])
@@ -227,7 +239,7 @@ def _base_of(delay: Delays, start: float, rate: float) -> Estimate:
     own = np.maximum(delay.rtt - delay.size / rate, 0.0)  # a line that was not kept busy is faster than it seems
     idle = np.sort(own[delay.time + delay.rtt < start])
     if len(idle) < FEWEST:
-        least = float(own.min())
+        least = float(delay.rtt.min() if delay.of == SMOOTHED else own.min())  # that of the small SYN is in it
         return Estimate(least, -math.inf, least + delay.resolution)
     low, high = (float(idle[rank]) for rank in _ranks(len(idle)))
     return Estimate(float(np.quantile(idle, BASE_SHARE)), low - delay.resolution - HOSTS, high + delay.resolution)

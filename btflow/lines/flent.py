@@ -140,10 +140,11 @@ def _pings(found: _File, time: Floats) -> Delays | None:
             rtt = np.array([np.nan if row.val is None else row.val for row in rows])
             lost = _lost(np.array([np.nan if row.seq is None else row.seq for row in rows]), at)
         known = np.isfinite(rtt) & (rtt > 0.0) & (rtt < LONGEST)
-        order = np.argsort(at[known], kind="stable")
         if known.any():
+            sent, took = at[known] - rtt[known] / 1e3, rtt[known] / 1e3  # it has when they came back
+            order = np.argsort(sent, kind="stable")
             size = PING if series == _ICMP else _UDP_PING
-            return Delays("pings", at[known][order], rtt[known][order] / 1e3, size, lost, 1e-4)
+            return Delays("pings", sent[order], took[order], size, lost, 1e-4)
     return None
 
 

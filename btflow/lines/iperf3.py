@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BaseModel, FailFast, Field, FiniteFloat, ValidationError
 
-from btflow.lines.traces import HEADER, SEGMENT, Delays, Load, Trace, Way, unusable
+from btflow.lines.traces import HEADER, SEGMENT, SMOOTHED, Delays, Load, Trace, Way, unusable
 
 Number = Annotated[FiniteFloat, Field(ge=0, le=1e15)]
 
@@ -131,11 +131,11 @@ def _part(name: str, found: _File, test: _TestStart, way: Way) -> tuple[Load, De
         found.end.sender_tcp_congestion,
         paced=test.target_bitrate / 8,
     )
-    timed = [(stream.end, stream.rtt / 1e6) for row in sending for stream in row if stream.rtt]
+    timed = [(row[0].end, np.median(rtts) / 1e6) for row in sending if (rtts := [one.rtt for one in row if one.rtt])]
     if not timed:
         return load, None
     time, rtt = np.array(timed).T
-    return load, Delays("the flow's packets, smoothed", time, rtt, load.packet, np.zeros(0), 1e-6)
+    return load, Delays(SMOOTHED, time, rtt, load.packet, np.zeros(0), 1e-6)
 
 
 def _rows(intervals: list[_Interval], sender: bool) -> list[list[_Stream]]:

@@ -195,7 +195,7 @@ def buffer_of(queue: Queued) -> str:
         return f"{LIMITS[queue.discipline]} packets"
     if queue.buffer is None:
         return "100 packets"
-    return f"{max(round(queue.buffer.value), 1)} B"
+    return f"{round(max(queue.buffer.value, queue.packet))} B"
 
 
 def _table(queue: Queued) -> Iterator[str]:

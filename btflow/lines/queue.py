@@ -1,9 +1,10 @@
 """How long a full queue of a line is, and what drops in it.
 
-A drop-tail queue is full when it drops. Near each loss the wait was at least the longest that was seen, and at most as
-much more as it had last risen from one sample to the next; the queue is in all of these. One packet more on either
-side: whether the one that is being sent counts cannot be seen. And as many more as there were small packets in it: the
-queue may count packets, and each takes the place of a large one.
+A drop-tail queue is full when it drops. Near each loss the wait was at least the longest that was seen there, and at
+most as much more as it had last risen from one sample to the next. The full queue is where most losses agree, as clocks
+do in Marzullo's algorithm (RFC 5905, section 11.2.1): neither a loss on the path nor a pause of a host moves it. One
+packet more on either side: whether the one that is being sent counts cannot be seen. And as many more as there were
+small packets in it: the queue may count packets, and each takes the place of a large one.
 
 If losses come at half of the longest wait or less, or if pings do not wait behind the load's packets, it is managed.
 """
@@ -15,13 +16,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from btflow.lines.line import Estimate, Kind, Queued
-from btflow.lines.traces import Floats, Load
-from btflow.lines.waits import AT_PEAK, Seen, Waits, beside, of_the_load, pings_pass
+from btflow.lines.line import Estimate, Queued
+from btflow.lines.traces import SMOOTHED, Floats, Load
+from btflow.lines.waits import AT_PEAK, EMPTY, HOSTS, STRAY, Seen, Waits, beside, of_the_load, pings_pass
 
 MANAGED = 0.5
-"""Median wait at losses over the longest wait: up to this the queue is managed, from `AT_PEAK` on drop-tail."""
+"""Median wait at losses over the longest wait: up to this the queue is managed, unless most losses agree."""
 
+MIN_WINDOW = 3
+"""Packets of a flow under way at most, on its way and in the queue, if it is its least window that fills the queue: two
+(RFC 5681), and one that is sent anew."""
+
+DELAYED = 0.04
+"""Longest time for which Linux holds back an ACK while data come [s] (TCP_DELACK_MIN)."""
 
 MOST_LOSSES = 2000
 """Losses that are looked at, evenly out of more: the median of these is as sure, and each takes a look at all waits."""
@@ -30,6 +37,7 @@ MOST_LOSSES = 2000
 def queue_of(loads: Sequence[Load], seen: Seen, rate: Estimate, buffer: str | None) -> tuple[Queued, list[str]]:
     """Return what is known of a direction's queue, and what is not, in words; the buffer may be given."""
     packet = max(load.packet for load in loads)
+    service = packet / rate.value
     notes = ["the line was not surely kept busy: the rate is at least this"] if math.isinf(rate.high) else []
     if not seen.alone:
         notes.append("the other direction was loaded too, so the wait is of both queues: the buffer is not known")
@@ -38,37 +46,55 @@ def queue_of(loads: Sequence[Load], seen: Seen, rate: Estimate, buffer: str | No
         return Queued(rate, packet, None, "unknown", buffer), notes
     peaks = _peaks(best, np.concatenate([*(load.lost for load in loads), *(one.lost for one in seen.waits)]))
     longest = max(one.longest for one in seen.waits)
-    at_losses = float(np.median(peaks[:, 0])) / max(longest, 1e-9) if len(peaks) else math.nan
-    if pings_pass(seen.waits) or at_losses <= MANAGED:
-        kind: Kind = "fq-codel" if pings_pass(seen.waits) else "codel"
-        return Queued(rate, packet, Estimate(longest, longest, math.inf), kind, buffer), notes
-    most = _most(peaks, longest, packet / rate.value, loads, seen) if at_losses >= AT_PEAK else math.inf
-    if math.isinf(most):
-        notes.append(f"the queue was never surely full: it holds at least {1000 * longest:.0f} ms")
-    wait = Estimate(longest, max(longest - packet / rate.value, 0.0), most)
-    return Queued(rate, packet, wait, "drop-tail", buffer), notes
+    if longest <= max(EMPTY, service):
+        said = "losses come while it is empty" if len(peaks) else "load the line for half a minute while you measure"
+        notes.append(f"the queue was never full, packets waited for up to {1e3 * longest:.2g} ms: {said}")
+        return Queued(rate, packet, None, "unknown", buffer), notes
+    if pings_pass(seen.waits):
+        return Queued(rate, packet, Estimate(longest, longest, math.inf), "fq-codel", buffer), notes
+    full = _full(peaks, longest)
+    low = max(longest - service - HOSTS - _held_back(best, loads, service), 0.0)
+    if full is not None and longest + seen.base.value > MIN_WINDOW * sum(load.flows for load in loads) * service:
+        value = max(float(np.quantile(full[:, 0], 1 - STRAY)), longest)
+        small = value * max(beside(load, seen.delays, seen.loads)[1] for load in loads)
+        most = max(float(full[:, 0].max()), float(full.sum(1).min()), value)
+        unsure = (1 + small) * service + seen.base.value - max(seen.base.low, 0.0)
+        return Queued(rate, packet, Estimate(value, low + value - longest, most + unsure), "drop-tail", buffer), notes
+    if len(peaks) and float(np.median(peaks[:, 0])) <= MANAGED * longest:
+        return Queued(rate, packet, Estimate(longest, longest, math.inf), "codel", buffer), notes
+    notes.append(f"the queue was never surely full: it holds at least {1000 * longest:.0f} ms")
+    return Queued(rate, packet, Estimate(longest, low, math.inf), "unknown", buffer), notes
 
 
-def _most(peaks: Floats, longest: float, service: float, loads: Sequence[Load], seen: Seen) -> float:
-    """Return how long a packet waits in the full queue at most [s]; service is the time it takes on the link [s]."""
-    full = peaks[peaks[:, 0] >= AT_PEAK * longest]
-    most = max(float((full[:, 0] + full[:, 1]).min()), longest)
-    small = longest * max(beside(load, seen.delays, seen.loads)[1] for load in loads)
-    return most + (1 + small) * service + seen.base.value - max(seen.base.low, 0.0)
+def _held_back(waits: Waits, loads: Sequence[Load], service: float) -> float:
+    """Return by how much ACKs may have come late [s]: TCP measures the first of two segments, and the receiver answers
+    when the second has come, behind a packet or two of each other flow, or when its timer ends (Linux: 40 ms)."""
+    return min(2 * service * max(load.flows for load in loads), DELAYED) if waits.of == SMOOTHED else 0.0
+
+
+def _full(peaks: Floats, longest: float) -> Floats | None:
+    """Return the losses that most agree with (agreeing, 2); None if they are too few, or waits were much longer."""
+    if not len(peaks):
+        return None
+    waits = np.sort(peaks[:, 0])
+    near = np.arange(1, len(waits) + 1) - np.searchsorted(waits, AT_PEAK * waits)
+    most = waits[::-1][np.argmax(near[::-1])]
+    agree = (peaks[:, 0] <= most) & (peaks[:, 0] >= AT_PEAK * most)
+    return peaks[agree] if 2 * agree.sum() > len(peaks) and AT_PEAK * longest <= most + EMPTY else None
 
 
 def _peaks(waits: Waits, lost: Floats) -> Floats:
-    """Return for each loss the longest wait near it, and how much it had last risen (losses, 2) [s].
+    """Return for each episode of losses the longest wait near it, and how much it had last risen (episodes, 2) [s].
 
     A loss is found a round trip after the queue dropped, or a few.
     """
     step = float(np.median(np.diff(waits.time))) if len(waits.time) > 1 else 0.0
-    found = []
+    found = {}
     for time in lost[:: 1 + len(lost) // MOST_LOSSES]:
         nearest = int(np.argmin(np.abs(waits.time - time)))
         reach = 2 * (waits.wait[nearest] + waits.base) + 2 * step
         near = np.flatnonzero((waits.time >= time - reach) & (waits.time <= time + 2 * step))
         if len(near):
             top = int(near[np.argmax(waits.wait[near])])
-            found.append((waits.wait[top], max(waits.wait[top] - waits.wait[max(top - 1, 0)], 0.0)))
-    return np.array(found).reshape(-1, 2)
+            found[top] = (waits.wait[top], max(waits.wait[top] - waits.wait[max(top - 1, 0)], 0.0))
+    return np.array(list(found.values())).reshape(-1, 2)

@@ -19,12 +19,15 @@ from numpy.typing import NDArray
 from btflow.analysis.bootstrap import Settings, draws, interval, spread
 from btflow.errors import InputError
 from btflow.lines.line import Estimate
-from btflow.lines.traces import FIELD, Floats, Load
+from btflow.lines.traces import FIELD, SMOOTHED, Floats, Load
 from btflow.lines.waits import AT_PEAK, EMPTY, Seen, Waits, beside, of_the_load, roughly
 
 BLOCK = 1.0
 """Least length of a block of the bootstrap [s]; three round trips if that is more."""
 FEWEST_BLOCKS = 4
+HALF = 0.5
+"""Share of the longest wait below which a smoothed one may hide that the queue was empty: TCP's takes an eighth of each
+new one, so it is half of the longest after five that found none."""
 UNSEEN = 2e-3
 """Share of the rate that the files do not show, either way: clocks, and packets of other programs."""
 FASTEST = 1e12 / 8
@@ -118,7 +121,9 @@ def _busy(load: Load, waits: Sequence[Waits]) -> NDArray[np.bool_]:
     seen = of_the_load(waits)
     if seen is None:
         return np.zeros(len(load.goodput), bool)
-    filled = np.cumsum(np.append(0, seen.wait > max(EMPTY, load.packet / roughly(load) / 2)))
+    hides = (seen.of == SMOOTHED) & (seen.time >= load.lost.min(initial=np.inf))  # a window falls after a loss
+    some = np.maximum(max(EMPTY, load.packet / roughly(load) / 2), HALF * seen.longest * hides)
+    filled = np.cumsum(np.append(0, seen.wait > some))
     first = np.maximum(np.searchsorted(seen.time, load.edges[:-1], "right") - 1, 0)
     end = np.minimum(np.searchsorted(seen.time, load.edges[1:]) + 1, len(seen.wait))
     before = seen.time[first] <= load.edges[:-1] + EMPTY

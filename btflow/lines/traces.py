@@ -17,6 +17,7 @@ WAYS: tuple[Way, ...] = ("up", "down")
 
 Of = Literal["pings", "the flow's packets", "the flow's packets, smoothed"]
 """Whose round-trip times they are; smoothed as TCP does (RFC 6298)."""
+SMOOTHED: Of = "the flow's packets, smoothed"
 
 FIELD = "file"
 """What a measured file is called in errors."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from btflow.lines.line import Estimate
-from btflow.lines.traces import HEADER, PING, Delays, Floats, Load
+from btflow.lines.traces import HEADER, PING, SMOOTHED, Delays, Floats, Load
 
 EMPTY = 3e-3
 """Waits below this [s], or below a packet, may be none: jitter of the hosts."""
@@ -19,6 +19,12 @@ APART = 0.5
 """Pings that wait less than so much of what the load's packets wait pass them by."""
 AT_PEAK = 0.8
 """A wait of this share of the longest is at its peak."""
+HOSTS = 1e-3
+"""What the hosts and the link in the other direction may add to a round trip [s]: 0.1 to 0.9 ms in the test bed
+(validation/lines.md)."""
+STRAY = 0.01
+"""Share of the waits that may be longer than the queue: a host or the air paused. A trimmed maximum (Huber and
+Ronchetti, Robust Statistics, section 3.3); the share is chosen: six of 600 pings."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +45,8 @@ class Waits:
 
     @property
     def longest(self) -> float:
-        """The longest wait [s]; 0 if there is no sample."""
-        return float(self.wait.max(initial=0.0))
+        """The longest wait but for strays [s]; 0 if there is no sample."""
+        return float(np.quantile(self.wait, 1 - STRAY, method="lower")) if len(self.wait) else 0.0
 
     def during(self, load: Load) -> Waits:
         """Return the waits while there was one of the loads."""
@@ -64,8 +70,17 @@ class Seen:
 def waits_of(delay: Delays, base: float, rate: float, loads: Sequence[Load]) -> Waits:
     """Return the waits in a series of round-trip times, those while one of the loads was there."""
     wait = np.clip(delay.rtt - base - delay.size / rate, 0.0, None)
-    during, lost = within(delay.time, loads), delay.lost[within(delay.lost, loads)]
+    during, lost = within(delay.time, loads) & in_order(delay), delay.lost[within(delay.lost, loads)]
     return Waits(delay.of, delay.time[during], wait[during], float(delay.rtt[during].max(initial=base)), base, lost)
+
+
+def in_order(delay: Delays) -> NDArray[np.bool_]:
+    """Return which packets came back before all that were sent later: a queue lets none pass (samples,)."""
+    if delay.of == SMOOTHED:
+        return np.ones(len(delay.rtt), bool)
+    back = delay.time + delay.rtt
+    later = np.minimum.accumulate(back[::-1])[::-1]
+    return np.asarray(back <= later + EMPTY + delay.resolution)
 
 
 def within(time: Floats, loads: Sequence[Load]) -> NDArray[np.bool_]:
@@ -75,7 +90,7 @@ def within(time: Floats, loads: Sequence[Load]) -> NDArray[np.bool_]:
 
 def of_the_load(waits: Iterable[Waits]) -> Waits | None:
     """Return the waits that the load's own packets show best; those of pings if there are no others."""
-    order = ("the flow's packets", "the flow's packets, smoothed", "pings")
+    order = ("the flow's packets", SMOOTHED, "pings")
     seen = [waits_ for waits_ in waits if len(waits_.wait)]
     return min(seen, key=lambda one: (order.index(one.of), -len(one.wait)), default=None)
 
@@ -100,7 +115,7 @@ def beside(load: Load, delays: Sequence[Delays], loads: Sequence[Load]) -> tuple
 def pings_pass(waits: Sequence[Waits]) -> bool:
     """Return whether pings do not wait behind the load's packets."""
     best = of_the_load(waits)
-    pings = [one.longest for one in waits if one.of == "pings" and len(one.wait) >= FEWEST]
+    pings = [float(np.median(one.wait)) for one in waits if one.of == "pings" and len(one.wait) >= FEWEST]
     if best is None or best.of == "pings" or not pings:
         return False
     return best.longest > EMPTY and max(pings) < APART * float(np.median(best.wait))

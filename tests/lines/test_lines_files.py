@@ -7,7 +7,6 @@ import io
 import json
 import os
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ import pytest
 
 from btflow import lines
 from btflow.errors import InputError
-from btflow.lines import capture, files, ping
+from btflow.lines import capture, files, frames, ping
 from validation.lines.made import RECORDED
 
 
@@ -190,13 +189,13 @@ def test_what_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "_MOST", 100)
     with pytest.raises(InputError, match="is too large; allowed: at most 16 MiB, unpacked, and 100 values"):
         lines.fit(RECORDED / "packets-up.json.gz")
-    monkeypatch.setattr(capture, "MOST_PACKETS", 100)
-    monkeypatch.setattr(capture, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(frames, "MOST_PACKETS", 100)
+    monkeypatch.setattr(frames, "MOST_BYTES", 10_000)
     for _ in range(2):
         with pytest.raises(InputError, match=r"is too long; allowed: at most [012,]+ packets and 0 GiB, unpacked"):
             lines.fit(RECORDED / "packets-up.pcap.gz")
-        monkeypatch.setattr(capture, "MOST_PACKETS", 2_000_000)
-    monkeypatch.setattr(capture, "MOST_BYTES", 2**32)
+        monkeypatch.setattr(frames, "MOST_PACKETS", 2_000_000)
+    monkeypatch.setattr(frames, "MOST_BYTES", 2**32)
     monkeypatch.setattr(capture, "MOST_FLOWS", 1)
     with pytest.raises(InputError, match="is no upload; allowed: at most 1 flows, and few segments sent again"):
         lines.fit(RECORDED / "packets-up.pcap.gz")
@@ -238,9 +237,3 @@ def test_a_capture_where_the_data_arrive_is_refused() -> None:
     capture._check_side("x", far, near)
     with pytest.raises(InputError, match="captured where the data arrive"):
         capture._check_side("x", near, far)
-
-
-def test_the_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "dpkt", None)
-    with pytest.raises(InputError, match=r"dpkt, which reads it, is not installed; allowed: the extra capture"):
-        lines.fit(RECORDED / "packets-up.pcap.gz")
