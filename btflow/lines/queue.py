@@ -27,6 +27,9 @@ MIN_WINDOW = 3
 """Packets of a flow under way at most, on its way and in the queue, if it is its least window that fills the queue: two
 (RFC 5681), and one that is sent anew."""
 
+TARGET = 5e-3
+"""Wait that a managed queue allows [s] (RFC 8289, section 4.3), and some packets more: no other wait is seen of it."""
+
 DELAYED = 0.04
 """Longest time for which Linux holds back an ACK while data come [s] (TCP_DELACK_MIN)."""
 
@@ -45,7 +48,7 @@ def queue_of(loads: Sequence[Load], seen: Seen, rate: Estimate, buffer: str | No
     if best is None or not seen.alone:
         return Queued(rate, packet, None, "unknown", buffer), notes
     peaks = _peaks(best, np.concatenate([*(load.lost for load in loads), *(one.lost for one in seen.waits)]))
-    longest = max(one.longest for one in seen.waits)
+    longest = best.longest
     if longest <= max(EMPTY, service):
         said = "losses come while it is empty" if len(peaks) else "load the line for half a minute while you measure"
         notes.append(f"the queue was never full, packets waited for up to {1e3 * longest:.2g} ms: {said}")
@@ -54,7 +57,8 @@ def queue_of(loads: Sequence[Load], seen: Seen, rate: Estimate, buffer: str | No
         return Queued(rate, packet, Estimate(longest, longest, math.inf), "fq-codel", buffer), notes
     full = _full(peaks, longest)
     low = max(longest - service - HOSTS - _held_back(best, loads, service), 0.0)
-    if full is not None and longest + seen.base.value > MIN_WINDOW * sum(load.flows for load in loads) * service:
+    least = MIN_WINDOW * sum(load.flows for load in loads) * service - seen.base.value
+    if full is not None and longest > max(least, 2 * TARGET + MIN_WINDOW * service):
         value = max(float(np.quantile(full[:, 0], 1 - STRAY)), longest)
         small = value * max(beside(load, seen.delays, seen.loads)[1] for load in loads)
         most = max(float(full[:, 0].max()), float(full.sum(1).min()), value)

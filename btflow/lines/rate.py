@@ -26,8 +26,10 @@ BLOCK = 1.0
 """Least length of a block of the bootstrap [s]; three round trips if that is more."""
 FEWEST_BLOCKS = 4
 HALF = 0.5
-"""Share of the longest wait below which a smoothed one may hide that the queue was empty: TCP's takes an eighth of each
-new one, so it is half of the longest after five that found none."""
+"""Share of the long waits, the quantile below, under which a smoothed one may hide that the queue was empty: TCP's takes an eighth of each
+new one, so it is half after five that found none."""
+FULLEST = 0.9
+"""Quantile of the blocks' rates up to which the line's may be: a line is as fast as its fullest blocks, but for chance."""
 UNSEEN = 2e-3
 """Share of the rate that the files do not show, either way: clocks, and packets of other programs."""
 FASTEST = 1e12 / 8
@@ -72,7 +74,7 @@ def _by_pieces(load: Load, waits: Sequence[Waits]) -> list[Estimate]:
     blocks = _blocks(size, length, max((one.rtt for one in waits), default=0.0))
     value, points, settings = float(blocks.mean()), blocks[:, None], Settings()
     low, high = interval(value, draws(points, "points", settings), spread(points, "points"), settings)
-    return [Estimate(value, low, high)]
+    return [Estimate(value, low, max(high, float(np.quantile(blocks, FULLEST))))]  # in some it may have run empty unseen
 
 
 def _by_total(load: Load, waits: Sequence[Waits]) -> list[Estimate]:
@@ -122,7 +124,7 @@ def _busy(load: Load, waits: Sequence[Waits]) -> NDArray[np.bool_]:
     if seen is None:
         return np.zeros(len(load.goodput), bool)
     hides = (seen.of == SMOOTHED) & (seen.time >= load.lost.min(initial=np.inf))  # a window falls after a loss
-    some = np.maximum(max(EMPTY, load.packet / roughly(load) / 2), HALF * seen.longest * hides)
+    some = np.maximum(max(EMPTY, load.packet / roughly(load) / 2), HALF * np.quantile(seen.wait, FULLEST) * hides)
     filled = np.cumsum(np.append(0, seen.wait > some))
     first = np.maximum(np.searchsorted(seen.time, load.edges[:-1], "right") - 1, 0)
     end = np.minimum(np.searchsorted(seen.time, load.edges[1:]) + 1, len(seen.wait))
