@@ -26,11 +26,13 @@ def measure(
 
 
 @app.command()
-def report() -> None:
+def report(
+    seed: Annotated[str, typer.Option(metavar="NAME", help="development or report.")] = "report",
+) -> None:
     """Write validation/lines.md: what was set beside what is fitted; needs no root."""
     from validation.lines import report as page
 
-    page.write()
+    page.write(seed)
     typer.echo(f"report: {os.path.relpath(page.REPORT)}")
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from btflow.lines.line import LIMITS
 from validation.lines.variants import VARIANTS, changed
 
 RECORDED = Path(__file__).parents[2] / "tests" / "lines" / "recorded"
@@ -50,6 +51,8 @@ class Made:
             if way == "up"
             else (self.downlink, self.downlink_room, self.downlink_unit)
         )
+        if self.managed:
+            return rate, LIMITS[self.managed] * PACKET
         return rate, room * (PACKET if unit == "packets" else 1)
 
     @property
@@ -116,9 +119,9 @@ SESSIONS = (
 SEEDS = {"development": (20261128, 16), "report": (160_641_079, 24)}
 """Seed and number of the sessions that are drawn: by the first the fit was made, by the second it is judged. The
 second was drawn from the machine's noise and written here before anything was measured by it."""
-TESTS = ("tcp_upload", "rrul_be", "tcp_download", "tcp_4up", "tcp_ndown --test-parameter download_streams=3")
-TESTS += ("tcp_2up", "tcp_bidirectional", "tcp_8up", "rrul", "tcp_4down")
-"""flent's; the first four are run for development."""
+TESTS = ["tcp_upload", "rrul_be", "tcp_download", "tcp_4up", "tcp_ndown", "tcp_2up", "tcp_bidirectional", "tcp_8up"]
+TESTS += ["rrul", "tcp_4down"]
+"""flent's; the first five are run for development."""
 PINGS = ("ping -D -i 0.2", "ping -i 0.2", "busybox ping -i 0.2", "inetutils-ping -i 0.2", "fping -D -l -p 200")
 CAPTURES = ("-i eth0 -s 128", "-i any -s 128", "-i eth0 -s 128 --time-stamp-precision=nano", "-i eth0 -s 128 tcp")
 
@@ -127,8 +130,13 @@ def draw(which: str) -> Iterator[tuple[Made, Session]]:
     """Give the lines and sessions of a seed; every third is a test of flent's."""
     seed, count = SEEDS[which]
     rng = np.random.default_rng(seed)
-    uniform = lambda low, high: float(low * (high / low) ** rng.random())  # noqa: E731 - of the logarithm
-    one_of = lambda *those: those[int(len(those) * rng.random())]  # noqa: E731
+
+    def uniform(low: float, high: float) -> float:  # of the logarithm
+        return float(low * (high / low) ** rng.random())
+
+    def one_of(*those: Any) -> Any:
+        return those[int(len(those) * rng.random())]
+
     for number in range(count):
         name, managed = f"{which[0]}{number:02}", one_of("", "", "", "", "codel", "fq-codel")
         test = TESTS[(number // 3 + 3 * (which == "report")) % len(TESTS)] if number % 3 == 2 else ""
@@ -151,7 +159,7 @@ def draw(which: str) -> Iterator[tuple[Made, Session]]:
         capture = f"tcpdump {first}{one_of(*CAPTURES)}" if number % 7 else f"dumpcap {first}-q -i eth0 -s 96"
         session = Session(
             name,
-            f"{test.split()[0] if test else f'{way}{flows}'}",
+            test or f"{way}{flows}",
             duration,
             flows,
             way,
@@ -178,7 +186,7 @@ def path(session: Session, program: str) -> Path:
 
 def recorded() -> dict[str, dict[str, Any]]:
     """Return what was drawn and has been recorded, by the line's name."""
-    return json.loads(DRAWN.read_text()) if DRAWN.exists() else {}
+    return dict(json.loads(DRAWN.read_text())) if DRAWN.exists() else {}
 
 
 def record(made: Made, session: Session, said: dict[str, float]) -> None:
@@ -190,45 +198,31 @@ def record(made: Made, session: Session, said: dict[str, float]) -> None:
 for _row in recorded().values():
     LINES[_row["made"]["name"]] = Made(**_row["made"])
 
-READ = (
-    "packets-up.json packets-up.log",
-    "packets-up.pcap packets-up.log",
-    "packets-up.pcap",
-    "packets-up.json",
-    "packets-up4.json packets-up4.log",
-    "packets-flent.flent",
-    "packets-down.json packets-down.log",
-    "packets-paced.json packets-paced.log",
-    "adsl-up.json adsl-up.log",
-    "adsl-up.json",
-    "adsl-rrul.flent",
-    "managed-up.json managed-up.log",
-    "managed-up4.json managed-up4.log",
-    "managed-up4.json",
-    *(f"packets-up.pcap:{variant}" for variant in VARIANTS),
-)
-"""Files that are fitted together, as somebody may have them, separated by spaces; behind a colon one of VARIANTS."""
-
 
 def inputs(which: str) -> list[str]:
-    """Return what is read of the sessions of a seed, as READ has it."""
+    """Return the files that are read together, as somebody may have them, separated by spaces.
+
+    Args:
+        which: ``chosen``, or a seed.
+
+    Returns:
+        Behind a colon is what is made of a file (VARIANTS): by turns three of each capture.
+    """
     found, cycle = [], itertools.cycle(VARIANTS)
-    for row in recorded().values():
-        session = Session(**row["session"])
-        if session.line[0] != which[0]:
-            continue
+    drawn = [Session(**row["session"]) for name, row in recorded().items() if name[0] == which[0]]
+    for session in drawn or SESSIONS:
         stem = f"{session.line}-{session.name}"
-        timed = session.ping.startswith("ping -D")
+        beside = [f" {stem}.log"] * session.ping.startswith("ping -D")
         if session.flent:
             found += [f"{stem}.flent"]
             continue
-        found += [f"{stem}.json"] + [f"{stem}.json {stem}.log"] * timed
+        found += [f"{stem}.json{log}" for log in ("", *beside)]
         if session.way != "both":
             found += [f"{stem}.log"] + [f"{stem}.log:windows"] * session.ping.startswith("ping")
         if session.capture:
-            found += [f"{stem}.pcap"] + [f"{stem}.pcap {stem}.log"] * timed
-            if session.capture.startswith("tcpdump"):
-                found += [f"{stem}.pcap:{next(cycle)}" for _ in range(3)]
+            pcap = session.capture.startswith("tcpdump") and session.way != "down"
+            changes = [f":{next(cycle)}" for _ in range(3 * pcap)]
+            found += [f"{stem}.pcap{more}" for more in ("", *beside, *changes)]
     return found
 
 

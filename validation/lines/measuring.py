@@ -59,14 +59,14 @@ def _measured(bed: Bed, made: Made, session: Session, drawn: bool) -> None:
         finally:
             bed.remove()
         typer.echo(f"  {said}")
-        if held(made, session, said):
+        if held(made, said):
             if drawn:
                 record(made, session, {"attempts": attempt + 1, **said})
             return
     raise SimulationError(f"{session.line}-{session.name}: the test bed does not hold the line")
 
 
-def held(made: Made, session: Session, said: dict[str, float]) -> bool:
+def held(made: Made, said: dict[str, float]) -> bool:
     """Return whether the test bed held the base round-trip time and the rates."""
     size = PING / made.uplink + PING / made.downlink
     near = 0.0 <= said["idle"] - made.rtt <= 2e-3 + size and said.get("late", 0.0) <= 2e-3
@@ -84,18 +84,22 @@ class _Run:
         bed.build([self.home, self.server])
         self.log = (bed.folder / "log").open("w", encoding="utf-8")
         for link in (self.home, self.server):
-            own = {"sack": session.sack, "timestamps": session.stamps}
-            values = {f"net/ipv4/tcp_{name}": f"{value:d}" for name, value in own.items()}
-            set_sysctls(bed.namespace(link), values | {"net/ipv4/tcp_congestion_control": session.cc})
+            values = {"sack": f"{session.sack:d}", "timestamps": f"{session.stamps:d}"}
+            values |= {"congestion_control": session.cc} if session.cc != "cubic" else {}
+            set_sysctls(bed.namespace(link), {f"net/ipv4/tcp_{name}": value for name, value in values.items()})
         if session.offload:
             self._offload()
         self.router = self._start_router()
         bed.shape([self.home, self.server])
-        own = [(TUN, "1:2", "f:", made.room)] * (made.unit == "packets")
-        own += [("v1", "1:", "e:", made.downlink_room)] * (made.downlink_unit == "packets")
-        for device, parent, handle, room in own if not made.managed else []:
-            limit = ("parent", parent, "handle", handle, "pfifo", "limit", str(room))
-            run("tc", "-n", bed.core, "qdisc", "replace", "dev", device, *limit)
+        if made.unit == "packets" and not made.managed:
+            self._count_packets(TUN, "1:2", made.room)
+        if made.downlink_unit == "packets" and not made.managed:
+            shaper = run("tc", "-n", bed.core, "qdisc", "show", "dev", "v1").split()[2]
+            self._count_packets("v1", f"{shaper}1", made.downlink_room)
+
+    def _count_packets(self, device: str, parent: str, room: int) -> None:
+        own = ("parent", parent, "handle", "f:", "pfifo", "limit", str(room))
+        run("tc", "-n", self.bed.core, "qdisc", "replace", "dev", device, *own)
 
     def _offload(self) -> None:
         """Have TCP send through a bridge, which takes segments of many packets; the device behind it takes none."""
@@ -136,41 +140,31 @@ class _Run:
         ]
         time.sleep(0.5)
         idle = run(*inside(self.bed.namespace(self.home), "ping", "-c", "10", "-i", "0.1", self.server.address))
-        said = {"idle": float(idle.rpartition(" = ")[2].partition("/")[0]) / 1e3}
-        if not self.made.managed:
-            self.router.tell("")
-            self.router.message()
-        counted, ended = [self._counters()], threading.Event()
+        ended, counted = threading.Event(), list[tuple[float, int, int]]()
         counting = threading.Thread(target=self._count, args=(counted, ended))
         counting.start()
         try:
-            if self.session.flent:
-                self._flent()
-            else:
-                self._iperf3()
+            (self._flent if self.session.flent else self._iperf3)()
         finally:
             ended.set()
             counting.join()
             for server in servers:
                 server.terminate()
-        for place, way in enumerate(("up", "down")):
-            pairs = zip(counted, counted[2:], strict=False)
-            said[way] = round(max((b[place] - a[place]) / (b[2] - a[2]) for a, b in pairs))
+        pairs = [[(y - x) for x, y in zip(a, b, strict=True)] for a, b in zip(counted, counted[2:], strict=False)]
+        said = {"idle": float(idle.rpartition(" = ")[2].partition("/")[0]) / 1e3}
+        said |= {way: round(max(pair[place] / pair[0] for pair in pairs)) for place, way in ((1, "up"), (2, "down"))}
         if not self.made.managed:
             self.router.tell("")
             said["late"] = float(self.router.message()["late"])
         return said
 
-    def _count(self, counted: list[tuple[int, int, float]], ended: threading.Event) -> None:
+    def _count(self, counted: list[tuple[float, int, int]], ended: threading.Event) -> None:
+        """Note each second how much of IP has gone to the server and to the home [B]."""
         while not ended.wait(1.0):
-            counted.append(self._counters())
-
-    def _counters(self) -> tuple[int, int, float]:
-        """Return the bytes of IP that went to the server and to the home, and when they were read [s]."""
-        found = json.loads(run("ip", "-n", self.bed.core, "-s", "-j", "link", "show", "type", "veth"))
-        sent = {one["ifname"]: one["stats64"]["tx"] for one in found}
-        up, down = (sent[name]["bytes"] - ETHERNET * sent[name]["packets"] for name in ("v2", "v1"))
-        return up, down, time.monotonic()
+            found = json.loads(run("ip", "-n", self.bed.core, "-s", "-j", "link", "show", "type", "veth"))
+            sent = {one["ifname"]: one["stats64"]["tx"] for one in found}
+            up, down = (sent[name]["bytes"] - ETHERNET * sent[name]["packets"] for name in ("v2", "v1"))
+            counted.append((time.monotonic(), up, down))
 
     def _start(self, link: Link, *command: str, output: Path | None = None) -> subprocess.Popen[bytes]:
         to = self.log if output is None else output.open("wb")
@@ -215,9 +209,9 @@ class _Run:
         return self._start(self.home, program, *also, *given)
 
     def _flent(self) -> None:
-        test, *given = self.session.flent.split()
-        given += ["-H", self.server.address, "-l", str(self.session.duration), "-D", str(self.bed.folder)]
-        status = self._start(self.home, "flent", test, *given).wait()
+        given = ["-H", self.server.address, "-l", str(self.session.duration), "-D", str(self.bed.folder)]
+        given += ["--test-parameter", "download_streams=3"]  # of tcp_ndown
+        status = self._start(self.home, "flent", self.session.flent, *given).wait()
         made = list(self.bed.folder.glob("*.flent.gz"))
         if status or not made:
             raise SimulationError(f"flent: {Path(self.log.name).read_text()[-300:]}")

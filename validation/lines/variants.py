@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import re
 import struct
 from collections.abc import Iterator
 
-import dpkt
 import numpy as np
 
-VARIANTS = ("snap54", "lost0.1", "ipv6-snap96", "snap68", "twice", "pcapng", "snap60", "middle", "lost1", "ipv6")
+VARIANTS: tuple[str, ...] = ("snap54", "lost0.1", "ipv6-snap96", "snap68", "twice", "snap60", "middle", "lost1", "ipv6")
 VARIANTS += ("snap80", "nosack", "ipv6-lost0.3", "snap64")
 """Changes of a capture: bytes kept of a frame, frames that the file lacks [%], frames that a forwarding host shows
-twice, a begin in the middle of the connection, IPv6, ACKs whose blocks of SACK are blanked, and the file's format."""
+twice, a begin in the middle of the connection, IPv6, and ACKs whose blocks of SACK are blanked."""
 
 Record = tuple[int, int, int, bytes]
 """Seconds, their fraction, size on the wire [B], and the bytes kept."""
@@ -24,37 +22,22 @@ def changed(content: bytes, variant: str) -> bytes:
     if variant == "windows":
         return windows(content.decode()).encode()
     records = list(_records(content))
-    at = 20 if struct.unpack("<I", content[20:24])[0] == 276 else 14
+    at = 20 if content[20] == 20 else 14  # where IP begins; link type 276 is cooked
     for name in variant.split("-"):
-        match = re.fullmatch(r"([a-z]+|ipv6)([\d.]*)", name)
-        assert match is not None, name
-        number = float(match[2] or 0)
-        if match[1] == "snap":
+        kind, number = re.findall(r"(ipv6|[a-z]+)([\d.]*)", name)[0]
+        if kind == "snap":
             records = [(*record[:3], record[3][: int(number)]) for record in records]
-        elif match[1] == "lost":
-            kept = np.random.default_rng(len(records)).random(len(records)) >= number / 100
+        elif kind == "lost":
+            kept = np.random.default_rng(len(records)).random(len(records)) >= float(number) / 100
             records = [record for record, keep in zip(records, kept, strict=True) if keep]
-        elif match[1] == "twice":
-            again = [
-                (s, f + 4, size, b"%b%c%b" % (d[: at + 8], d[at + 8] - 1, d[at + 9 :])) for s, f, size, d in records
-            ]
+        elif kind == "twice":  # with one hop less to go
+            again = [(s, f + 4, size, d[: at + 8] + bytes([d[at + 8] - 1]) + d[at + 9 :]) for s, f, size, d in records]
             records = [one for both in zip(records, again, strict=True) for one in both]
-        elif match[1] == "middle":
+        elif kind == "middle":
             records = records[len(records) // 3 :]
-        elif match[1] == "nosack":
-            records = [(*record[:3], _no_sack(record[3], at)) for record in records]
-        elif match[1] == "ipv6":
-            records = list(_version6(records, at))
-    if variant == "pcapng":
-        writer = dpkt.pcapng.Writer(packed := io.BytesIO(), snaplen=262144, linktype=content[20] + 256 * content[21])
-        for second, fraction, _, frame in records:
-            writer.writepkt(frame, second + fraction * _unit(content))
-        return packed.getvalue()
+        else:
+            records = list((_version6 if kind == "ipv6" else _no_sack)(records, at))
     return content[:24] + b"".join(struct.pack("<4I", s, f, len(d), size) + d for s, f, size, d in records)
-
-
-def _unit(content: bytes) -> float:
-    return 1e-9 if content.startswith(b"\x4d\x3c\xb2\xa1") else 1e-6
 
 
 def _records(content: bytes) -> Iterator[Record]:
@@ -74,39 +57,40 @@ def _sacks(tcp: bytearray) -> Iterator[slice]:
         place += size
 
 
-def _no_sack(frame: bytes, at: int) -> bytes:
-    tcp = bytearray(frame[at + 20 :])
-    if frame[at + 9] == 6:
-        for option in _sacks(tcp):
+def _no_sack(records: list[Record], at: int) -> Iterator[Record]:
+    for second, fraction, size, frame in records:
+        tcp = bytearray(frame[at + 20 :])
+        for option in _sacks(tcp) if frame[at + 9] == 6 else ():
             tcp[option] = b"\1" * len(tcp[option])
-    return frame[: at + 20] + tcp
+        yield second, fraction, size, frame[: at + 20] + tcp
 
 
 def _version6(records: list[Record], at: int) -> Iterator[Record]:
-    """Give packets of IPv6 whose full ones are as long: each segment carries 20 B less of every one's payload."""
-    header = 4 * max(frame[at + 32] >> 4 for *_, size, frame in records if frame[at + 9] == 6 and size > 1000)
-    segment, first = 1480 - header, dict[bytes, int]()
-    kind = slice(0, 2) if at == 20 else slice(12, 14)
+    """Give packets of IPv6 whose full ones are as long: of each segment's payload 20 B less."""
+    segment = 1480 - 4 * max(frame[at + 32] >> 4 for *_, size, frame in records if frame[at + 9] == 6 and size > 1000)
+    first: dict[bytes, int] = {}
 
-    def less(number: int, ports: bytes) -> int:
-        begin = first.setdefault(ports, number)
-        gone = (number - begin + 2**31) % 2**32 - 2**31
-        return (begin + gone * (segment - 20) // segment) % 2**32
+    def less(number: bytes, ports: bytes) -> bytes:
+        place = int.from_bytes(number, "big")
+        begin = first.setdefault(ports, place)
+        gone = (place - begin + 2**31) % 2**32 - 2**31
+        return ((begin + gone * (segment - 20) // segment) % 2**32).to_bytes(4, "big")
 
-    for second, fraction, size, frame in records:
+    for second, fraction, _, frame in records:
         link, ip, tcp = bytearray(frame[:at]), frame[at : at + 20], bytearray(frame[at + 20 :])
-        total = ip[2] * 256 + ip[3] - 20
+        total = int.from_bytes(ip[2:4], "big") - 20
         if ip[9] == 6:
-            own, other = bytes(tcp[:4]), bytes(tcp[2:4] + tcp[:2])
-            payload, seq = total - 4 * (tcp[12] >> 4), int.from_bytes(tcp[4:8], "big")
-            total += (less(seq + payload, own) - less(seq, own)) % 2**32 - payload if payload else 0
-            tcp[4:8] = less(seq, own).to_bytes(4, "big")
-            for place in (8, *(p for o in _sacks(tcp) for p in range(o.start + 2, min(o.stop, len(tcp)) - 3, 4))):
-                tcp[place : place + 4] = less(int.from_bytes(tcp[place : place + 4], "big"), other).to_bytes(4, "big")
-        link[kind] = b"\x86\xdd"
+            own, other, header = bytes(tcp[:4]), bytes(tcp[2:4] + tcp[:2]), 4 * (tcp[12] >> 4)
+            end = ((int.from_bytes(tcp[4:8], "big") + total - header) % 2**32).to_bytes(4, "big")
+            tcp[4:8] = less(bytes(tcp[4:8]), own)
+            total = header + (int.from_bytes(less(end, own), "big") - int.from_bytes(tcp[4:8], "big")) % 2**32
+            blocks = (place for sack in _sacks(tcp) for place in range(sack.start + 2, min(sack.stop, len(tcp)) - 3, 4))
+            for place in (*[8] * (tcp[13] >> 4 & 1), *blocks):
+                tcp[place : place + 4] = less(bytes(tcp[place : place + 4]), other)
+        link[slice(0, 2) if at == 20 else slice(12, 14)] = b"\x86\xdd"
         ends = b"".join(b"\x20\x01\x0d\xb8".ljust(12, b"\0") + ip[place : place + 4] for place in (12, 16))
         six = struct.pack(">IHBB", 6 << 28, total, 58 if ip[9] == 1 else ip[9], ip[8]) + ends
-        yield second, fraction, at + 40 + total, bytes(link) + six + bytes(tcp)
+        yield second, fraction, at + 40 + total, bytes(link) + six + tcp
 
 
 def windows(text: str) -> str:
