@@ -15,7 +15,8 @@ from btflow.errors import InputError
 from btflow.lines.compared import compare
 from btflow.lines.line import Estimate, Line
 from btflow.plots import measured_over_simulated
-from validation.lines.made import LINES, PACKET, RECORDED
+from validation.lines.made import LINES, PACKET, RECORDED, inputs
+from validation.lines.report import fit, rows
 
 
 @cache
@@ -73,6 +74,16 @@ def test_a_download_says_what_the_downlink_is() -> None:
     assert holds(line.rtt, made.rtt)
     assert holds(line.downlink.rate, made.downlink)
     assert holds(line.downlink.buffer, made.downlink_room)
+
+
+@pytest.mark.parametrize("names", inputs("development"))
+def test_what_is_fitted_to_a_drawn_line_does_not_exclude_what_was_set(names: str, tmp_path: Path) -> None:
+    try:
+        line = fit(names, tmp_path)
+    except InputError as refused:
+        assert len(str(refused)) <= 300
+        return
+    assert [(row.what, row.text) for row in rows(names, line) if row.verdict == "wrong"] == []
 
 
 def test_up_and_down_make_a_line_of_both() -> None:

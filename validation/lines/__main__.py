@@ -16,20 +16,23 @@ app = application(no_args_is_help=True)
 @app.command()
 def measure(
     sessions: Annotated[str, typer.Option(metavar="A,B", help="Such as packets-up; all by default.")] = "",
+    seed: Annotated[str, typer.Option(metavar="NAME", help="development or report: what is drawn by its seed.")] = "",
     bed: Annotated[int, typer.Option(min=0, max=7, help="Runs with different numbers may be beside each other.")] = 0,
 ) -> None:
     """Make the lines and measure them again, over the files that are there; needs root and four minutes."""
     from validation.lines import measuring
 
-    measuring.measure([name for name in sessions.split(",") if name], bed)
+    measuring.measure([name for name in sessions.split(",") if name], bed, seed)
 
 
 @app.command()
-def report() -> None:
+def report(
+    seed: Annotated[str, typer.Option(metavar="NAME", help="development or report.")] = "report",
+) -> None:
     """Write validation/lines.md: what was set beside what is fitted; needs no root."""
     from validation.lines import report as page
 
-    page.write()
+    page.write(seed)
     typer.echo(f"report: {os.path.relpath(page.REPORT)}")
 
 

@@ -1,12 +1,24 @@
-"""The lines that are made, and what is run on each."""
+"""The lines that are made, those that were chosen and those that are drawn, and what is run on each."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import gzip
+import itertools
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from btflow.lines.line import LIMITS
+from validation.lines.variants import VARIANTS, changed
 
 RECORDED = Path(__file__).parents[2] / "tests" / "lines" / "recorded"
 """Where the files are."""
+DRAWN = RECORDED / "drawn.json"
+"""What was drawn for the sessions that are recorded, and what the test bed's counters said of each."""
 
 PACKET = 1500
 """Largest packet, its IP header included [B]."""
@@ -20,7 +32,7 @@ class Made:
     uplink: float
     """[B/s]."""
     room: int
-    """Room in the uplink's queue, in packets or bytes; of the managed line, the limit of FQ-CoDel."""
+    """Room in the uplink's queue, in packets or bytes; of a managed line nobody reaches it."""
     unit: str
     """``packets`` or ``B``."""
     rtt: float
@@ -28,14 +40,26 @@ class Made:
     downlink: float
     """[B/s]."""
     downlink_room: int
-    """[B]."""
-    managed: bool = False
-    """Whether FQ-CoDel manages the uplink's queue, with RFC 8290's constants."""
+    downlink_unit: str = "B"
+    managed: str = ""
+    """``codel`` or ``fq-codel`` if that manages the queues, with the constants of RFC 8289 and 8290."""
+
+    def truth(self, way: str) -> tuple[float, int]:
+        """Return the rate of a direction [B/s] and the room in its queue [B]."""
+        rate, room, unit = (
+            (self.uplink, self.room, self.unit)
+            if way == "up"
+            else (self.downlink, self.downlink_room, self.downlink_unit)
+        )
+        if self.managed:
+            return rate, LIMITS[self.managed] * PACKET
+        return rate, room * (PACKET if unit == "packets" else 1)
 
     @property
     def delay(self) -> float:
         """The longest that a packet waits on the uplink [s]."""
-        return self.room * (PACKET if self.unit == "packets" else 1) / self.uplink
+        rate, room = self.truth("up")
+        return room / rate
 
 
 @dataclass(frozen=True)
@@ -47,15 +71,27 @@ class Session:
     duration: int
     """Of the load [s]."""
     flows: int = 1
-    reverse: bool = False
-    """Whether the load goes down."""
+    way: str = "up"
+    """Where the load goes: ``up``, ``down`` or ``both``."""
     paced: str = ""
     """Rate that the load is held to, as iperf3 takes it; as fast as it can if empty."""
     server: bool = False
     """Whether iperf3 brings the server's figures home."""
-    capture: bool = False
+    capture: str = ""
+    """Program and options of a capture at home."""
+    late: bool = False
+    """Whether the capture begins in the middle of the load."""
     flent: str = ""
     """Name of a test of flent's, which is run in place of iperf3 and ping."""
+    every: float = 0.2
+    """Interval of iperf3 [s]."""
+    ping: str = "ping -D -i 0.2"
+    cc: str = "cubic"
+    sack: bool = True
+    stamps: bool = True
+    """Whether TCP has time stamps."""
+    offload: bool = False
+    """Whether the sender's host hands its device segments of many packets, as a capture then shows them."""
 
 
 LINES = {
@@ -63,15 +99,16 @@ LINES = {
     for made in (
         Made("packets", 125_000, 100, "packets", 0.030, 1_000_000, 150_000),
         Made("adsl", 96_000, 256_000, "B", 0.025, 750_000, 120_000),
-        Made("managed", 1_250_000, 10_240, "packets", 0.020, 6_250_000, 500_000, managed=True),
+        Made("managed", 1_250_000, 10_240, "packets", 0.020, 6_250_000, 500_000, managed="fq-codel"),
     )
 }
 
+_HEADERS = "tcpdump -i eth0 -s 96"
 SESSIONS = (
-    Session("packets", "up", 20, capture=True),
+    Session("packets", "up", 20, capture=_HEADERS),
     Session("packets", "up4", 20, flows=4, server=True),
     Session("packets", "paced", 15, paced="500K"),
-    Session("packets", "down", 10, reverse=True, server=True),
+    Session("packets", "down", 10, way="down", server=True),
     Session("packets", "flent", 25, flent="tcp_upload"),
     Session("adsl", "up", 60),
     Session("adsl", "rrul", 20, flent="rrul_be"),
@@ -79,32 +116,124 @@ SESSIONS = (
     Session("managed", "up", 10),
 )
 
+SEEDS = {"development": (20261128, 16), "report": (160_641_079, 24)}
+"""Seed and number of the sessions that are drawn: by the first the fit was made, by the second it is judged. The
+second was drawn from the machine's noise and written here before anything was measured by it."""
+TESTS = ["tcp_upload", "rrul_be", "tcp_download", "tcp_4up", "tcp_ndown", "tcp_2up", "tcp_bidirectional", "tcp_8up"]
+TESTS += ["rrul", "tcp_4down"]
+"""flent's; the first five are run for development."""
+PINGS = ("ping -D -i 0.2", "ping -i 0.2", "busybox ping -i 0.2", "inetutils-ping -i 0.2", "fping -D -l -p 200")
+CAPTURES = ("-i eth0 -s 128", "-i any -s 128", "-i eth0 -s 128 --time-stamp-precision=nano", "-i eth0 -s 128 tcp")
+
+
+def draw(which: str) -> Iterator[tuple[Made, Session]]:
+    """Give the lines and sessions of a seed; every third is a test of flent's."""
+    seed, count = SEEDS[which]
+    rng = np.random.default_rng(seed)
+
+    def uniform(low: float, high: float) -> float:  # of the logarithm
+        return float(low * (high / low) ** rng.random())
+
+    def one_of(*those: Any) -> Any:
+        return those[int(len(those) * rng.random())]
+
+    for number in range(count):
+        name, managed = f"{which[0]}{number:02}", one_of("", "", "", "", "codel", "fq-codel")
+        test = TESTS[(number // 3 + 3 * (which == "report")) % len(TESTS)] if number % 3 == 2 else ""
+        way = "both" if "rrul" in test or "bi" in test else "down" if "down" in test else "up" if test else ""
+        captured = not test and one_of(True, True, False)  # at low rates, as files are kept
+        way = way or one_of(*["up"] * 6, "down", *["up" if captured else "down"] * 2, "both")
+        rate = uniform(0.5, 6 if captured else 30) * 1e6 / 8
+        more, wait = uniform(1, 10), uniform(0.02, 1.5)
+        rates = (rate, min(rate * more, 6_250_000)) if way != "down" else (max(rate / more, 40_000), rate)
+        units = one_of("B", "packets"), one_of("B", "packets")
+        rooms = [
+            max(round(r * w / PACKET), 4) * (PACKET if unit == "B" else 1)
+            for r, w, unit in zip(rates, (wait, uniform(0.02, 0.5) if way == "up" else wait), units, strict=True)
+        ]
+        made = Made(name, rates[0], rooms[0], units[0], uniform(0.005, 0.15), rates[1], rooms[1], units[1], managed)
+        duration, flows = round(uniform(15, 40)), one_of(1, 1, 1, 2, 4, 8)
+        duration = min(duration, max(round(7e6 / rate), 12)) if captured else duration
+        every = one_of(*(e for e in (0.1, 0.2, 1.0) if flows * duration <= 1000 * e))
+        first = one_of("", "", "", "-c 3000 ")
+        capture = f"tcpdump {first}{one_of(*CAPTURES)}" if number % 7 else f"dumpcap {first}-q -i eth0 -s 96"
+        session = Session(
+            name,
+            test or f"{way}{flows}",
+            duration,
+            flows,
+            way,
+            one_of(f"{round(4 * rate / flows)}" if not test else "", *[""] * 9),
+            server=one_of(True, False, False),
+            capture=capture if captured else "",
+            late=one_of(True, False, False, False),
+            flent=test,
+            every=every,
+            ping=PINGS[number % len(PINGS)] if number % 3 else PINGS[0],
+            cc=one_of("cubic", "cubic", "reno"),
+            sack=one_of(True, True, True, False),
+            stamps=one_of(True, True, True, False),
+            offload=way == "up" and one_of(True, False, False),
+        )
+        yield made, session
+
 
 def path(session: Session, program: str) -> Path:
     """Return where what a program said in a session is kept."""
-    ending = {"iperf3": "json", "ping": "log", "tcpdump": "pcap", "flent": "flent"}[program]
+    ending = {"iperf3": "json", "ping": "log", "capture": "pcap", "flent": "flent"}[program]
     return RECORDED / f"{session.line}-{session.name}.{ending}.gz"
 
 
-READ = (
-    "packets-up.json packets-up.log",
-    "packets-up.pcap packets-up.log",
-    "packets-up.pcap",
-    "packets-up.json",
-    "packets-up4.json packets-up4.log",
-    "packets-flent.flent",
-    "packets-down.json packets-down.log",
-    "packets-paced.json packets-paced.log",
-    "adsl-up.json adsl-up.log",
-    "adsl-up.json",
-    "adsl-rrul.flent",
-    "managed-up.json managed-up.log",
-    "managed-up4.json managed-up4.log",
-    "managed-up4.json",
-)
-"""Files that are fitted together, as somebody may have them, separated by spaces."""
+def recorded() -> dict[str, dict[str, Any]]:
+    """Return what was drawn and has been recorded, by the line's name."""
+    return dict(json.loads(DRAWN.read_text())) if DRAWN.exists() else {}
 
 
-def files(names: str) -> list[Path]:
-    """Return the files of some names."""
-    return [RECORDED / f"{name}.gz" for name in names.split()]
+def record(made: Made, session: Session, said: dict[str, float]) -> None:
+    """Note what was drawn for files that are recorded now, and what the test bed's counters said."""
+    rows = recorded() | {made.name: {"made": asdict(made), "session": asdict(session), "bed": said}}
+    DRAWN.write_text("{\n" + ",\n".join(f"{json.dumps(k)}: {json.dumps(rows[k])}" for k in sorted(rows)) + "\n}\n")
+
+
+for _row in recorded().values():
+    LINES[_row["made"]["name"]] = Made(**_row["made"])
+
+
+def inputs(which: str) -> list[str]:
+    """Return the files that are read together, as somebody may have them, separated by spaces.
+
+    Args:
+        which: ``chosen``, or a seed.
+
+    Returns:
+        Behind a colon is what is made of a file (VARIANTS): by turns three of each capture.
+    """
+    found, cycle = [], itertools.cycle(VARIANTS)
+    drawn = [Session(**row["session"]) for name, row in recorded().items() if name[0] == which[0]]
+    for session in drawn or SESSIONS:
+        stem = f"{session.line}-{session.name}"
+        beside = [f" {stem}.log"] * session.ping.startswith("ping -D")
+        if session.flent:
+            found += [f"{stem}.flent"]
+            continue
+        found += [f"{stem}.json{log}" for log in ("", *beside)]
+        if session.way != "both":
+            found += [f"{stem}.log"] + [f"{stem}.log:windows"] * session.ping.startswith("ping")
+        if session.capture:
+            pcap = session.capture.startswith("tcpdump") and session.way != "down"
+            changes = [f":{next(cycle)}" for _ in range(3 * pcap)]
+            found += [f"{stem}.pcap{more}" for more in ("", *beside, *changes)]
+    return found
+
+
+def files(names: str, folder: Path = RECORDED) -> list[Path]:
+    """Return the files of some names; those that are changed are written to a folder."""
+    found = []
+    for name in names.split():
+        plain, _, variant = name.partition(":")
+        file = RECORDED / f"{plain}.gz"
+        if variant:
+            (own := folder / f"{variant}-{plain}").write_bytes(changed(gzip.decompress(file.read_bytes()), variant))
+            file = own
+        found.append(file)
+    return found

@@ -1,9 +1,9 @@
-"""``python -m validation.lines.router DEVICE HOME UPLINK DOWNLINK ONE_WAY``: a router whose uplink FQ-CoDel manages.
+"""``python -m validation.lines.router DEVICE HOME KIND UPLINK DOWNLINK ONE_WAY``: a router that manages its queues.
 
 Takes packets from a TUN device and puts them back after queue, link and path, as ``validation/clients/forwarder.c``
 does behind queues of the kernel; it says ``ready`` on standard output and ends with its input. Not every kernel has
-FQ-CoDel, so it is here, from RFC 8290 (section 4) and RFC 8289 (section 5), without ECN. It is not the one in
-``btflow.kernels``: that one is tested against it.
+FQ-CoDel, so it is here, from RFC 8290 (section 4) and RFC 8289 (section 5), without ECN; ``codel`` has one flow of all
+packets. It is not the one in ``btflow.kernels``: that one is tested against it.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ import struct
 import sys
 import time
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-TARGET, INTERVAL, QUANTUM, LIMIT, MTU = 0.005, 0.1, 1514, 10240, 1514
+TARGET, INTERVAL, QUANTUM, MTU = 0.005, 0.1, 1514, 1514
+LIMIT = {"codel": 1000, "fq-codel": 10240}
 TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454CA, 0x0001, 0x1000
 
 
@@ -77,7 +79,8 @@ class CoDel:
 class FqCoDel:
     """Flows take turns; a flow that is new goes first (RFC 8290, section 4.2)."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
         self.flows: dict[bytes, CoDel] = {}
         self.new: deque[bytes] = deque()
         self.old: deque[bytes] = deque()
@@ -86,7 +89,7 @@ class FqCoDel:
     def put(self, now: float, packet: bytes) -> None:
         """Take a packet in."""
         ports = packet[20:24] if packet[9] in (6, 17) else b""
-        key = packet[9:10] + packet[12:20] + ports
+        key = packet[9:10] + packet[12:20] + ports if self.kind == "fq-codel" else b""
         flow = self.flows.setdefault(key, CoDel())
         flow.packets.append((now, packet))
         flow.size += len(packet)
@@ -94,7 +97,7 @@ class FqCoDel:
         if key not in self.new and key not in self.old:
             flow.credit = QUANTUM
             self.new.append(key)
-        if self.waiting > LIMIT:
+        if self.waiting > LIMIT[self.kind]:
             fat = max(self.flows.values(), key=lambda one: one.size)
             fat.size -= len(fat.packets.popleft()[1])
             self.waiting -= 1
@@ -116,8 +119,6 @@ class FqCoDel:
                 turn.popleft()
                 if turn is self.new:
                     self.old.append(key)
-                else:
-                    del self.flows[key]
                 continue
             flow.credit -= len(packet)
             return packet
@@ -131,15 +132,35 @@ def opened(name: str) -> int:
     return device
 
 
-def run(device: int, home: bytes, uplink: float, downlink: float, one_way: float) -> None:
+class Way:
+    """A link in one direction, behind its queue."""
+
+    def __init__(self, kind: str, rate: float) -> None:
+        self.queue, self.rate, self.free = FqCoDel(kind), rate, 0.0
+
+    def put(self, now: float, packet: bytes) -> None:
+        """Take a packet in."""
+        self.free = self.free if self.queue.waiting else max(self.free, now)
+        self.queue.put(now, packet)
+
+    def sent(self, now: float) -> Iterator[tuple[float, bytes]]:
+        """Give the packets that the link takes up to now, with the time at which each has left it."""
+        while self.queue.waiting and self.free <= now:
+            if (packet := self.queue.next(now)) is None:
+                return
+            self.free += len(packet) / self.rate  # not from now on: it is the loop that is late, not an idle link
+            yield self.free, packet
+
+
+def run(device: int, home: bytes, kind: str, uplink: float, downlink: float, one_way: float) -> None:
     """Route packets until standard input ends."""
-    queue, free, down_free = FqCoDel(), 0.0, 0.0
+    ways = up, down = Way(kind, uplink), Way(kind, downlink)
     due: list[tuple[float, int, bytes]] = []
     number = 0
     while True:
         now = time.monotonic()
         times = [due[0][0]] if due else []
-        times += [free] if queue.waiting else []
+        times += [way.free for way in ways if way.queue.waiting]
         readable, _, _ = select.select([device, 0], [], [], max(min(times) - now, 0.0) if times else None)
         now = time.monotonic()
         if 0 in readable and not os.read(0, 1000):
@@ -149,25 +170,17 @@ def run(device: int, home: bytes, uplink: float, downlink: float, one_way: float
                 packet = os.read(device, 4096)
             except BlockingIOError:
                 break
-            if packet[0] >> 4 != 4:
-                continue
-            if packet[12:16] == home:
-                free = free if queue.waiting else max(free, now)
-                queue.put(now, packet)
-            else:
-                down_free = max(down_free, now) + len(packet) / downlink
-                heapq.heappush(due, (down_free + one_way, number := number + 1, packet))
-        while queue.waiting and free <= now:
-            if (sent := queue.next(now)) is None:
-                break
-            free += len(sent) / uplink  # not from now on: it is the loop that is late, not the link that was idle
-            heapq.heappush(due, (free + one_way, number := number + 1, sent))
+            if packet[0] >> 4 == 4:
+                (up if packet[12:16] == home else down).put(now, packet)
+        for way in ways:
+            for free, packet in way.sent(now):
+                heapq.heappush(due, (free + one_way, number := number + 1, packet))
         while due and due[0][0] <= now:
             os.write(device, heapq.heappop(due)[2])
 
 
 if __name__ == "__main__":
-    name, address, *numbers = sys.argv[1:]
+    name, address, kind, *numbers = sys.argv[1:]
     descriptor = opened(name)
     print("ready", flush=True)
-    run(descriptor, bytes(map(int, address.split("."))), *map(float, numbers))
+    run(descriptor, bytes(map(int, address.split("."))), kind, *map(float, numbers))
