@@ -27,7 +27,7 @@ def calibrate(
     given: list[str], options: dict[str, str | None], target: Path | None, figure: Path | None, as_json: bool
 ) -> None:
     """Fit an access link and say what was found; write it, if it is wanted, last: nothing is left if anything fails."""
-    from btflow.lines.compared import compare, simulable
+    from btflow.lines.compared import compare, known
     from btflow.lines.fitting import fit
 
     with _named_as_options():
@@ -39,7 +39,7 @@ def calibrate(
             rtt=options["base_rtt"],
             buffer=options["buffer"],
         )
-        wanted = figure is not None or options["cc"] is not None or simulable(line)
+        wanted = figure is not None or options["cc"] is not None or known(line)
         compared = compare(line, cc=options["cc"]) if wanted else None
     if target is not None:
         line.save(target)

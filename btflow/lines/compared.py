@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -11,7 +12,7 @@ import numpy as np
 from btflow.config.catalog import parse_as
 from btflow.config.files import find
 from btflow.errors import InputError
-from btflow.lines.line import Line, buffer_of
+from btflow.lines.line import LIMITS, Line, buffer_of
 from btflow.lines.traces import SMOOTHED, Delays, Floats, Load
 from btflow.link.options import flow
 from btflow.link.run import simulate_link
@@ -70,9 +71,12 @@ class Comparison:
         return f"Simulated with {self.cc}: {', '.join(parts)}."
 
 
-def simulable(line: Line) -> bool:
-    """Return whether all is known or given that a simulation of a line needs."""
-    return all(queue.given is not None or queue.wait is not None for _, queue in line.ways)
+def known(line: Line) -> bool:
+    """Return whether the load, the rates and the buffers of a line are known, so that a simulation is one of it."""
+    return any(trace.loads for trace in line.traces) and all(
+        math.isfinite(queue.rate.high) and (queue.given or queue.discipline in ("drop-tail", *LIMITS))
+        for _, queue in line.ways
+    )
 
 
 def compare(line: Line, *, cc: str | None = None, seed: int = 0) -> Comparison:
@@ -88,7 +92,7 @@ def compare(line: Line, *, cc: str | None = None, seed: int = 0) -> Comparison:
     """
     if not isinstance(line, Line):
         raise InputError("line", line, "is no line", "what btflow.lines.fit returns")
-    if not simulable(line):
+    if any(queue.given is None and queue.wait is None for _, queue in line.ways):
         raise InputError(
             "buffer", None, "is needed for a simulation: the files do not show it", 'such as "100 packets"'
         )

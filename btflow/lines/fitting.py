@@ -20,13 +20,15 @@ from btflow.lines import files
 from btflow.lines.line import Estimate, Line, Queued, Source
 from btflow.lines.queue import queue_of
 from btflow.lines.rate import rate_of
-from btflow.lines.traces import FIELD, SMOOTHED, WAYS, Delays, Load, Trace, Way
+from btflow.lines.traces import FIELD, WAYS, Delays, Load, Trace, Way
 from btflow.lines.waits import EMPTY, FEWEST, HOSTS, STRAY, Seen, roughly, waits_of
 from btflow.units import format_quantity, parse_quantity
 from btflow.units.formatting import counted
 
 BASE_SHARE = 0.1
 """Quantile of the round-trip times before the load that is the base: jitter of the hosts is above it."""
+SLOWER = 10.0
+"""How many times as slow as the downlink the uplink may be that was not measured: as of cable and ADSL."""
 APART = 120.0
 """Time [s] between a log and the load beside which it is laid from which on it is taken for another measurement.
 Chosen: a ping that begins a minute before the load is of use."""
@@ -227,22 +229,28 @@ def _assumed(delays: Sequence[Delays], way: Way, rate: float) -> Load:
 def _base(delays: Sequence[Delays], loads: Sequence[Load], rate: float) -> Estimate:
     """Return the base round-trip time [s]: the surest that a series gives; packets leave at a rate [B/s]."""
     start = min(load.start for load in loads)
-    found = [_base_of(delay, start, rate) for delay in delays]
+    slower = 1.0 if any(load.way == "up" for load in loads) else SLOWER
+    found = [_base_of(delay, start, rate, slower) for delay in delays]
     if not found:
         raise InputError("rtt", None, "is needed: no file has a round-trip time", "such as 30 ms, or a ping log")
     value, low, high = max(found, key=lambda one: (one.low, -one.value))
     return Estimate(max(value, 0.0), low if math.isinf(low) else max(low, 0.0), high)
 
 
-def _base_of(delay: Delays, start: float, rate: float) -> Estimate:
-    """Return the base round-trip time that one series gives [s], by what came back before the load's start."""
-    own = np.maximum(delay.rtt - delay.size / rate, 0.0)  # a line that was not kept busy is faster than it seems
-    idle = np.sort(own[delay.time + delay.rtt < start])
+def _base_of(delay: Delays, start: float, rate: float, other: float) -> Estimate:
+    """Return the base round-trip time that one series gives [s], by what came back before the load's start.
+
+    A packet takes its time on the link, or none, if the link lets a few pass at once. And so much as in the other
+    direction, which may be slower: that many times as much.
+    """
+    service = delay.size / rate
+    idle = np.sort(delay.rtt[delay.time + delay.rtt < start])
     if len(idle) < FEWEST:
-        least = float(delay.rtt.min() if delay.of == SMOOTHED else own.min())  # that of the small SYN is in it
-        return Estimate(least, -math.inf, least + delay.resolution)
+        least = float(delay.rtt.min())
+        return Estimate(max(least - service, 0.0), -math.inf, least + delay.resolution)
     low, high = (float(idle[rank]) for rank in _ranks(len(idle)))
-    return Estimate(float(np.quantile(idle, BASE_SHARE)), low - delay.resolution - HOSTS, high + delay.resolution)
+    value = max(float(np.quantile(idle, BASE_SHARE)) - service, 0.0)
+    return Estimate(value, low - (1 + other) * service - delay.resolution - HOSTS, high + delay.resolution)
 
 
 def _ranks(count: int) -> tuple[int, int]:

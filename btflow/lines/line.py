@@ -27,9 +27,9 @@ class Estimate(NamedTuple):
         """Return it for people: ``1.00 Mbit/s (0.99 to 1.01)``, or ``at least 120 ms``."""
         value, low, high = (_figures(scale * x, digits) for x in self)
         if math.isinf(self.high):
-            return f"at least {value} {unit}"
+            return f"at least {low} {unit}"
         if math.isinf(self.low):
-            return f"at most {value} {unit}"
+            return f"at most {high} {unit}"
         return f"{value} {unit}" if self.low == self.high else f"{value} {unit} ({low} to {high})"
 
 

@@ -56,13 +56,14 @@ def queue_of(loads: Sequence[Load], seen: Seen, rate: Estimate, buffer: str | No
     if pings_pass(seen.waits):
         return Queued(rate, packet, Estimate(longest, longest, math.inf), "fq-codel", buffer), notes
     full = _full(peaks, longest)
-    low = max(longest - service - HOSTS - _held_back(best, loads, service), 0.0)
+    late = _held_back(best, loads, service)
+    low = max(longest - service - HOSTS - late, 0.0)
     least = MIN_WINDOW * sum(load.flows for load in loads) * service - seen.base.value
     if full is not None and longest > max(least, 2 * TARGET + MIN_WINDOW * service):
         value = max(float(np.quantile(full[:, 0], 1 - STRAY)), longest)
         small = value * max(beside(load, seen.delays, seen.loads)[1] for load in loads)
         most = max(float(full[:, 0].max()), float(full.sum(1).min()), value)
-        unsure = (1 + small) * service + seen.base.value - max(seen.base.low, 0.0)
+        unsure = (1 + small) * service + late + seen.base.value - max(seen.base.low, 0.0)
         return Queued(rate, packet, Estimate(value, low + value - longest, most + unsure), "drop-tail", buffer), notes
     if len(peaks) and float(np.median(peaks[:, 0])) <= MANAGED * longest:
         return Queued(rate, packet, Estimate(longest, longest, math.inf), "codel", buffer), notes
@@ -72,7 +73,8 @@ def queue_of(loads: Sequence[Load], seen: Seen, rate: Estimate, buffer: str | No
 
 def _held_back(waits: Waits, loads: Sequence[Load], service: float) -> float:
     """Return by how much ACKs may have come late [s]: TCP measures the first of two segments, and the receiver answers
-    when the second has come, behind a packet or two of each other flow, or when its timer ends (Linux: 40 ms)."""
+    when the second has come, behind a packet or two of each other flow, or when its timer ends (Linux: 40 ms). And by as
+much what is smoothed may be behind a queue that grows."""
     return min(2 * service * max(load.flows for load in loads), DELAYED) if waits.of == SMOOTHED else 0.0
 
 

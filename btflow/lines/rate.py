@@ -34,6 +34,8 @@ UNSEEN = 2e-3
 """Share of the rate that the files do not show, either way: clocks, and packets of other programs."""
 FASTEST = 1e12 / 8
 """No line is faster [B/s]: a file that says so is damaged."""
+WIDE = 0.5
+"""An interval wider than this share of its value says less than that the rate is at least the mean. Chosen."""
 CONFLICT = 0.1
 """Two files of whose rates even the near ends of the 95% intervals differ by more than this are not of one line.
 Chosen, not measured: lines whose rate varies more have no one rate to fit."""
@@ -46,7 +48,8 @@ def rate_of(loads: Sequence[Load], seen: Seen, names: str) -> Estimate:
         ends = (min(one.high for one in found), max(one.low for one in found))
         shown = " and ".join(f"{8e-6 * value:.3g} Mbit/s" for value in ends)
         raise InputError(FIELD, names, f"say {shown} {loads[0].way}, which is not one line", "files of one line")
-    best = min(found, key=lambda one: (math.isinf(one.high), (one.high - one.low) / one.value, -one.value))
+    sure = [one for one in found if math.isinf(one.high) or one.high - one.low < WIDE * one.value]
+    best = min(sure, key=lambda one: (math.isinf(one.high), (one.high - one.low) / one.value, -one.value))
     if best.value > FASTEST:
         raise InputError(FIELD, names, f"say {8e-6 * best.value:.3g} Mbit/s {loads[0].way}", "at most 1 Tbit/s")
     return Estimate(best.value, max((1 - UNSEEN) * best.low, 0.0), (1 + UNSEEN) * best.high)

@@ -118,7 +118,7 @@ def beside(load: Load, delays: Sequence[Delays], loads: Sequence[Load]) -> tuple
 def pings_pass(waits: Sequence[Waits]) -> bool:
     """Return whether pings do not wait behind the load's packets."""
     best = of_the_load(waits)
-    pings = [float(np.median(one.wait)) for one in waits if one.of == "pings" and len(one.wait) >= FEWEST]
+    pings = [float(np.quantile(one.wait, 0.9)) for one in waits if one.of == "pings" and len(one.wait) >= FEWEST]
     if best is None or best.of == "pings" or not pings:
         return False
     return best.longest > EMPTY and max(pings) < APART * float(np.median(best.wait))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from btflow import lines
 from btflow.errors import InputError
-from btflow.lines.compared import Figure, simulable
+from btflow.lines.compared import Figure, known
 from btflow.lines.line import LIMITS, Estimate, Line
 from btflow.lines.traces import Way
 from validation.lines.made import LINES, files, inputs
@@ -106,8 +106,7 @@ def judged(names: str, folder: Path) -> Judged:
     """Return what is fitted to an input, beside what was set, and how it is simulated."""
     try:
         line = fit(names, folder)
-        known = simulable(line) and all(math.isfinite(queue.rate.high) for _, queue in line.ways)
-        figures = lines.compare(line).figures if known else ()  # what was not kept busy says little of a line
+        figures = lines.compare(line).figures if known(line) else ()  # what was not kept busy says little of a line
     except InputError as error:
         return Judged(names, [], (), error.reason)
     return Judged(names, list(rows(names, line)), figures)
