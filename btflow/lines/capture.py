@@ -1,10 +1,10 @@
 """Reads a capture of an upload: rate, round-trip times and losses from its segments and ACKs.
 
 A round-trip time is that of the newest segment that an ACK, or the first block of SACK in it, covers for the first time
-(RFC 2018: the first block holds the segment that caused the ACK). There is none of a segment that was sent again (Karn
-and Partridge, SIGCOMM 1987), and none by an ACK's number while a hole is open and until all that was under way then has
-come (RFC 6582's recovery): such an ACK was caused by the segment that filled the hole. A loss is a segment that was sent
-again; it counts at the time it was first sent, when the queue dropped it.
+(RFC 2018: the first block holds the segment that caused the ACK). A segment that was sent again gives none (Karn and
+Partridge, SIGCOMM 1987). Nor does an ACK's number while a hole is open, and until all has come that was under way then
+(RFC 6582): the segment that filled the hole caused that ACK. A loss is a segment that was sent again; it counts at the
+time it was first sent, when the queue dropped it.
 """
 
 from __future__ import annotations
@@ -58,17 +58,17 @@ def read(name: str, stream: IO[bytes]) -> Trace:
         InputError: It is cut off in its first packets, holds no upload, or too many packets.
     """
     seen = _Seen()
-    notes = []
+    cut = ""
     try:
         for packet in frames.packets(name, stream):
             seen.take(packet)
             if len(seen.senders) > MOST_FLOWS or seen.repeated > MOST_REPEATED:
                 raise unusable(name, "is no upload", f"at most {MOST_FLOWS:,} flows, and few segments sent again")
     except frames.CutError as error:
-        notes.append(f"the capture {error}: what is before that counts")
+        cut = str(error)
     if not seen.senders:
-        raise unusable(name, f"has no segment of TCP{seen.instead()}{notes and f': it {notes[0][12:]}' or ''}", UPLOAD)
-    return _trace(name, seen, notes)
+        raise unusable(name, f"has no segment of TCP{seen.instead()}{cut and f': it {cut}'}", UPLOAD)
+    return _trace(name, seen, [f"the capture {cut}: the packets before count"] if cut else [])
 
 
 class _Seen:
@@ -227,8 +227,7 @@ class _Sender:
             self.rtts.extend((self.sent[newest], time - self.sent[newest], self.sizes[newest]))
 
     def _sack(self, blocks: Iterable[tuple[int, int]], ack: int) -> tuple[int, int]:
-        """Take blocks of SACK; return the newest place that the first covers for the first time, -1 if none, and how
-        much payload all of them cover for the first time [B]."""
+        """Take blocks of SACK; return the newest place that the first one adds, or -1, and the payload all add [B]."""
         newest, size = -1, 0
         for number, block in enumerate(blocks):
             low, high = self._unwrapped(block[0]), min(self._unwrapped(block[1]), self.highest or 0)

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from btflow.config.catalog import parse_as
 from btflow.config.files import find
 from btflow.errors import InputError
 from btflow.lines.line import LIMITS, Line, buffer_of
 from btflow.lines.traces import SMOOTHED, Delays, Floats, Load
+from btflow.lines.waits import within
 from btflow.link.options import flow
 from btflow.link.run import simulate_link
 from btflow.link.scenario import LINKS, LinkScenario
@@ -146,17 +148,24 @@ def _scenario(line: Line, cc: str | None) -> LinkScenario:
 
 def rate(result: xr.Dataset, number: int) -> Floats:
     """Return the payload of a load that arrives over time (times,) [B/s]."""
-    own = [f"{name}-".startswith(f"load-{number}-") for name in result["flow"].values]
-    return np.asarray(result["rate"].isel(flow=np.flatnonzero(own)).sum("flow").values, np.float64)
+    return np.asarray(result["rate"].isel(flow=_flows(result, number)).sum("flow").values, np.float64)
+
+
+def _flows(result: xr.Dataset, number: int) -> NDArray[np.intp]:
+    """Return the places of a load's flows."""
+    return np.flatnonzero([f"{name}-".startswith(f"load-{number}-") for name in result["flow"].values])
 
 
 def rtt(line: Line, result: xr.Dataset, delays: Delays) -> Floats:
     """Return the round-trip time that packets of some kind would measure, over the result's times (times,) [s]."""
-    managed = any(queue.kind == "fq-codel" for _, queue in line.ways)
-    if delays.of == SMOOTHED or (managed and delays.of == "the flow's packets"):
-        return np.asarray(result["srtt"].mean("flow").values, np.float64)
+    if delays.of == SMOOTHED:
+        time = result["time"]
+        sent = [(load, own) for number, load in enumerate(simulated_loads(line)) for own in [_flows(result, number)]]
+        parts = [result["srtt"].isel(flow=own).mean("flow").where(within(time.values, [load])) for load, own in sent]
+        return np.asarray(np.fmax.reduce(parts), np.float64)
     slowest = min(queue.rate.value for _, queue in line.ways)
-    wait = np.zeros(result.sizes["time"]) if managed else result["queue_delay"].sum("queue").values
+    passes = delays.of == "pings" and any(queue.kind == "fq-codel" for _, queue in line.ways)
+    wait = np.zeros(result.sizes["time"]) if passes else result["queue_delay"].sum("queue").values  # flows are alike
     return np.asarray(line.rtt.value + delays.size / slowest + wait, np.float64)
 
 

@@ -5,7 +5,7 @@ Formats: draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng; link types: tcpdump.o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from struct import Struct
 from typing import IO, NamedTuple
 
@@ -219,7 +219,7 @@ def _packet(time: float, frame: bytes, at: int, wire: int) -> Packet | None:
     seq, ack, offset, flags = _SEGMENT(frame, begin + 4)
     header = begin - at + 4 * (offset >> 4)
     options = frame[begin + 20 : at + header]
-    blocks = () if len(options) < 10 or options[:4] == _TIMES and len(options) <= 12 else _sacked(options)
+    blocks = () if len(options) < 10 or (options[:4] == _TIMES and len(options) <= 12) else _sacked(options)
     return Packet(time, "TCP", source + target + ports, seq, ack, flags, max(total - header, 0), header, blocks)
 
 

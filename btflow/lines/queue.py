@@ -72,9 +72,11 @@ def queue_of(loads: Sequence[Load], seen: Seen, rate: Estimate, buffer: str | No
 
 
 def _held_back(waits: Waits, loads: Sequence[Load], service: float) -> float:
-    """Return by how much ACKs may have come late [s]: TCP measures the first of two segments, and the receiver answers
-    when the second has come, behind a packet or two of each other flow, or when its timer ends (Linux: 40 ms). And by as
-much what is smoothed may be behind a queue that grows."""
+    """Return by how much smoothed round-trip times may be too long, or too short while the queue grows [s].
+
+    TCP measures the first of two segments, and the receiver answers the second, which comes behind a packet or two of
+    each other flow.
+    """
     return min(2 * service * max(load.flows for load in loads), DELAYED) if waits.of == SMOOTHED else 0.0
 
 

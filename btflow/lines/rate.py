@@ -26,10 +26,10 @@ BLOCK = 1.0
 """Least length of a block of the bootstrap [s]; three round trips if that is more."""
 FEWEST_BLOCKS = 4
 HALF = 0.5
-"""Share of the long waits, the quantile below, under which a smoothed one may hide that the queue was empty: TCP's takes an eighth of each
+"""Share of the long waits below which a smoothed one may hide that the queue was empty: TCP's takes an eighth of each
 new one, so it is half after five that found none."""
 FULLEST = 0.9
-"""Quantile of the blocks' rates up to which the line's may be: a line is as fast as its fullest blocks, but for chance."""
+"""Quantile that stands for long waits, and for the blocks in which the queue surely never ran empty unseen."""
 UNSEEN = 2e-3
 """Share of the rate that the files do not show, either way: clocks, and packets of other programs."""
 FASTEST = 1e12 / 8
@@ -77,7 +77,7 @@ def _by_pieces(load: Load, waits: Sequence[Waits]) -> list[Estimate]:
     blocks = _blocks(size, length, max((one.rtt for one in waits), default=0.0))
     value, points, settings = float(blocks.mean()), blocks[:, None], Settings()
     low, high = interval(value, draws(points, "points", settings), spread(points, "points"), settings)
-    return [Estimate(value, low, max(high, float(np.quantile(blocks, FULLEST))))]  # in some it may have run empty unseen
+    return [Estimate(value, low, max(high, float(np.quantile(blocks, FULLEST))))]
 
 
 def _by_total(load: Load, waits: Sequence[Waits]) -> list[Estimate]:

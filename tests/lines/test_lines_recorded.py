@@ -196,7 +196,7 @@ def test_two_uploads_one_after_the_other_are_both_told(monkeypatch: pytest.Monke
     ("names", "said"),
     [
         ("packets-up.json packets-up.json", "is given twice"),
-        ("packets-up.json adsl-up.json", r"say 0\.799 Mbit/s and 0\.961 Mbit/s up, which is not one line"),
+        ("packets-up.json adsl-up.json", r"say 0\.8 Mbit/s and 0\.961 Mbit/s up, which is not one line"),
         ("packets-up.json adsl-up.log", "adsl-up.log.gz'?: was measured 9 minutes before the load"),
         ("packets-up.json managed-up.log", "was measured 5 minutes before the load"),
     ],
