@@ -48,6 +48,7 @@ _DUPLICATES = 3
 _HANDSHAKE = 60
 """IP packet of a SYN over IPv4 [B]."""
 
+_HIDES = {"UDP": "not TCP's", "other": "not TCP's", frames.SHORT: "cut before TCP's header ends (tcpdump -s 128)"}
 UPLOAD = "a capture of an upload by TCP, made on the host that uploads"
 
 
@@ -112,7 +113,7 @@ class _Seen:
         most, size = self.size.most_common(1)[0] if self.size else ("", 0)
         if most in ("", "TCP") or 2 * size < sum(self.size.values()):
             return ""
-        named = f"{most}'s, which carries connections" if most not in ("UDP", "other") else "not TCP's"
+        named = _HIDES.get(most, f"{most}'s, which carries connections")
         return f" that fills it: {size / sum(self.size.values()):.0%} of its bytes are {named}"
 
 

@@ -38,6 +38,7 @@ _TCP, _UDP, _NEXT = 6, 17, (0, 43, 60)
 _SACK, _TIMES = 5, b"\x01\x01\x08\x0a"
 """SACK's kind, and how time stamps begin where nothing is beside them."""
 
+SHORT = "TCP, cut off"
 TUNNELS = {4: "IP in IP", 41: "IPv6 in IPv4", 47: "GRE", 50: "IPsec"}
 PORTS = {b"\xca\x6c": "WireGuard", b"\x04\xaa": "OpenVPN", b"\x11\x94": "IPsec", b"\x01\xbb": "QUIC"}
 """Protocols, and ports of UDP, that carry other connections."""
@@ -192,7 +193,7 @@ _SEGMENT = Struct(">IIBB").unpack_from
 
 
 def _packet(time: float, frame: bytes, at: int, wire: int) -> Packet | None:
-    """Return the packet of IP that begins somewhere in a frame; None of a fragment, or if its ports were not kept."""
+    """Return the packet of IP that begins somewhere in a frame; None of a fragment."""
     at = max(at, 0)
     if frame[at] >> 4 == 6:
         begin, protocol, total = at + 40, frame[at + 6], (frame[at + 4] << 8 | frame[at + 5]) + 40
@@ -215,7 +216,7 @@ def _packet(time: float, frame: bytes, at: int, wire: int) -> Packet | None:
             said = PORTS.get(ports[2:], PORTS.get(ports[:2], said))
         return Packet(time, said, source, 0, 0, 0, total, 0, ())
     if len(frame) < begin + 14:
-        return None
+        return Packet(time, SHORT, source, 0, 0, 0, total, 0, ())
     seq, ack, offset, flags = _SEGMENT(frame, begin + 4)
     header = begin - at + 4 * (offset >> 4)
     options = frame[begin + 20 : at + header]

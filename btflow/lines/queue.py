@@ -99,10 +99,10 @@ def _peaks(waits: Waits, lost: Floats) -> Floats:
     step = float(np.median(np.diff(waits.time))) if len(waits.time) > 1 else 0.0
     found = {}
     for time in lost[:: 1 + len(lost) // MOST_LOSSES]:
-        nearest = int(np.argmin(np.abs(waits.time - time)))
-        reach = 2 * (waits.wait[nearest] + waits.base) + 2 * step
-        near = np.flatnonzero((waits.time >= time - reach) & (waits.time <= time + 2 * step))
-        if len(near):
-            top = int(near[np.argmax(waits.wait[near])])
+        before = max(int(np.searchsorted(waits.time, time, "right")) - 1, 0)
+        reach = 2 * (waits.wait[before] + waits.base) + 2 * step
+        first, end = np.searchsorted(waits.time, (time - reach, time + 2 * step + 1e-9))
+        if first < end:
+            top = int(first + np.argmax(waits.wait[first:end]))
             found[top] = (waits.wait[top], max(waits.wait[top] - waits.wait[max(top - 1, 0)], 0.0))
     return np.array(list(found.values())).reshape(-1, 2)
