@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -21,16 +21,14 @@ def measure(
     ] = "chosen",
     bed: Annotated[int, typer.Option(min=0, max=7, help="Runs with different numbers may be beside each other.")] = 0,
 ) -> None:
-    """Make the lines and measure them again, over the files that are there; needs root and four minutes."""
+    """Make the lines and measure them again, over the files that are there; needs root and minutes."""
     from validation.lines import measuring
 
     measuring.measure([name for name in sessions.split(",") if name], bed, seed)
 
 
 @app.command()
-def report(
-    seed: Annotated[str, typer.Option(metavar="NAME", help="development or report.")] = "report",
-) -> None:
+def report(seed: Annotated[Literal["development", "report"], typer.Option()] = "report") -> None:
     """Write validation/lines.md: what was set beside what is fitted; needs no root."""
     from validation.lines import report as page
 
