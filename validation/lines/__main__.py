@@ -16,9 +16,7 @@ app = application(no_args_is_help=True)
 @app.command()
 def measure(
     sessions: Annotated[str, typer.Option(metavar="A,B", help="Such as packets-up; all by default.")] = "",
-    seed: Annotated[
-        str, typer.Option(metavar="NAME", help="chosen; development or report, which are drawn.")
-    ] = "chosen",
+    seed: Annotated[Literal["chosen", "development", "report"], typer.Option()] = "chosen",
     bed: Annotated[int, typer.Option(min=0, max=7, help="Runs with different numbers may be beside each other.")] = 0,
 ) -> None:
     """Make the lines and measure them again, over the files that are there; needs root and minutes."""
