@@ -15,7 +15,7 @@ from btflow.errors import InputError
 from btflow.lines.compared import compare
 from btflow.lines.line import Estimate, Line
 from btflow.plots import measured_over_simulated
-from validation.lines.made import LINES, PACKET, RECORDED, inputs
+from validation.lines.made import LINES, PACKET, RECORDED, SEEDS, draw, inputs, sessions
 from validation.lines.report import fit, rows
 
 
@@ -74,6 +74,12 @@ def test_a_download_says_what_the_downlink_is() -> None:
     assert holds(line.rtt, made.rtt)
     assert holds(line.downlink.rate, made.downlink)
     assert holds(line.downlink.buffer, made.downlink_room)
+
+
+@pytest.mark.parametrize("which", SEEDS)
+def test_what_is_recorded_is_what_its_seed_draws(which: str) -> None:
+    recorded = [(LINES[session.line], session) for session in sessions(which)]
+    assert recorded == sorted(draw(which), key=lambda both: both[0].name)
 
 
 @pytest.mark.parametrize("names", inputs("development"))

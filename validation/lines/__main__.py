@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -16,19 +16,17 @@ app = application(no_args_is_help=True)
 @app.command()
 def measure(
     sessions: Annotated[str, typer.Option(metavar="A,B", help="Such as packets-up; all by default.")] = "",
-    seed: Annotated[str, typer.Option(metavar="NAME", help="development or report: what is drawn by its seed.")] = "",
+    seed: Annotated[Literal["chosen", "development", "report"], typer.Option()] = "chosen",
     bed: Annotated[int, typer.Option(min=0, max=7, help="Runs with different numbers may be beside each other.")] = 0,
 ) -> None:
-    """Make the lines and measure them again, over the files that are there; needs root and four minutes."""
+    """Make the lines and measure them again, over the files that are there; needs root and minutes."""
     from validation.lines import measuring
 
     measuring.measure([name for name in sessions.split(",") if name], bed, seed)
 
 
 @app.command()
-def report(
-    seed: Annotated[str, typer.Option(metavar="NAME", help="development or report.")] = "report",
-) -> None:
+def report(seed: Annotated[Literal["development", "report"], typer.Option()] = "report") -> None:
     """Write validation/lines.md: what was set beside what is fitted; needs no root."""
     from validation.lines import report as page
 

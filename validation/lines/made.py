@@ -1,4 +1,4 @@
-"""The lines that are made, those that were chosen and those that are drawn, and what is run on each."""
+"""The lines that are made, chosen ones and drawn ones, and what is run on each: tests/lines/recorded/sessions.json."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import gzip
 import itertools
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,8 @@ from validation.lines.variants import VARIANTS, changed
 
 RECORDED = Path(__file__).parents[2] / "tests" / "lines" / "recorded"
 """Where the files are."""
-DRAWN = RECORDED / "drawn.json"
-"""What was drawn for the sessions that are recorded, and what the test bed's counters said of each."""
+TABLE = RECORDED / "sessions.json"
+"""Of each session that is recorded the line, what was run, and what the test bed counted."""
 
 PACKET = 1500
 """Largest packet, its IP header included [B]."""
@@ -94,27 +94,9 @@ class Session:
     """Whether the sender's host hands its device segments of many packets, as a capture then shows them."""
 
 
-LINES = {
-    made.name: made
-    for made in (
-        Made("packets", 125_000, 100, "packets", 0.030, 1_000_000, 150_000),
-        Made("adsl", 96_000, 256_000, "B", 0.025, 750_000, 120_000),
-        Made("managed", 1_250_000, 10_240, "packets", 0.020, 6_250_000, 500_000, managed="fq-codel"),
-    )
-}
-
-_HEADERS = "tcpdump -i eth0 -s 96"
-SESSIONS = (
-    Session("packets", "up", 20, capture=_HEADERS),
-    Session("packets", "up4", 20, flows=4, server=True),
-    Session("packets", "paced", 15, paced="500K"),
-    Session("packets", "down", 10, way="down", server=True),
-    Session("packets", "flent", 25, flent="tcp_upload"),
-    Session("adsl", "up", 60),
-    Session("adsl", "rrul", 20, flent="rrul_be"),
-    Session("managed", "up4", 15, flows=4),
-    Session("managed", "up", 10),
-)
+_ROWS: dict[str, dict[str, dict[str, Any]]] = json.loads(TABLE.read_text())
+SESSIONS = [Session(**row["session"]) for row in _ROWS.values()]
+LINES = {row["made"]["name"]: Made(**row["made"]) for row in _ROWS.values()}
 
 SEEDS = {"development": (20261128, 16), "report": (160_641_079, 24)}
 """Seed and number of the sessions that are drawn: by the first the fit was made, by the second it is judged. The
@@ -178,25 +160,17 @@ def draw(which: str) -> Iterator[tuple[Made, Session]]:
         yield made, session
 
 
-def path(session: Session, program: str) -> Path:
-    """Return where what a program said in a session is kept."""
-    ending = {"iperf3": "json", "ping": "log", "capture": "pcap", "flent": "flent"}[program]
-    return RECORDED / f"{session.line}-{session.name}.{ending}.gz"
-
-
-def recorded() -> dict[str, dict[str, Any]]:
-    """Return what was drawn and has been recorded, by the line's name."""
-    return dict(json.loads(DRAWN.read_text())) if DRAWN.exists() else {}
-
-
 def record(made: Made, session: Session, said: dict[str, float]) -> None:
-    """Note what was drawn for files that are recorded now, and what the test bed's counters said."""
-    rows = recorded() | {made.name: {"made": asdict(made), "session": asdict(session), "bed": said}}
-    DRAWN.write_text("{\n" + ",\n".join(f"{json.dumps(k)}: {json.dumps(rows[k])}" for k in sorted(rows)) + "\n}\n")
+    """Note of what the files are that are written now, and what the test bed counted."""
+    own = ({k: v for k, v in vars(one).items() if v != getattr(type(one), k, None)} for one in (made, session))
+    _ROWS[f"{session.line}-{session.name}"] = dict(zip(("made", "session", "bed"), (*own, said), strict=True))
+    rows = (f"{json.dumps(name)}: {json.dumps(_ROWS[name])}" for name in sorted(_ROWS))
+    TABLE.write_text("{\n" + ",\n".join(rows) + "\n}\n")
 
 
-for _row in recorded().values():
-    LINES[_row["made"]["name"]] = Made(**_row["made"])
+def sessions(which: str) -> list[Session]:
+    """Return what is recorded on the lines that were ``chosen``, or of a seed."""
+    return [one for one in SESSIONS if (one.line[0] if one.line[1].isdigit() else "c") == which[0]]
 
 
 def inputs(which: str) -> list[str]:
@@ -209,8 +183,7 @@ def inputs(which: str) -> list[str]:
         Behind a colon is what is made of a file (VARIANTS): by turns three of each capture.
     """
     found, cycle = [], itertools.cycle(VARIANTS)
-    drawn = [Session(**row["session"]) for name, row in recorded().items() if name[0] == which[0]]
-    for session in drawn or SESSIONS:
+    for session in sessions(which):
         stem = f"{session.line}-{session.name}"
         beside = [f" {stem}.log"] * session.ping.startswith("ping -D")
         if session.flent:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -19,7 +20,7 @@ from validation.clients import programs
 from validation.clients.network import ETHERNET, TUN, Bed, Link, inside, run, set_sysctls
 from validation.clients.processes import Child
 from validation.clients.runs import FAST
-from validation.lines.made import LINES, SESSIONS, Made, Session, draw, path, record
+from validation.lines.made import LINES, RECORDED, SEEDS, Made, Session, draw, record, sessions
 
 IDLE = 5
 """Seconds of ping before the load, and flent's own delay."""
@@ -33,24 +34,24 @@ def measure(names: list[str], bed_number: int, which: str) -> None:
     Args:
         names: Of the sessions; none for all.
         bed_number: Of the test bed.
-        which: The seed of what is drawn; empty for the lines that were chosen.
+        which: ``chosen``, or the seed of what is drawn.
 
     Raises:
         SimulationError: A program is missing or fails.
     """
     pings = ("busybox", "inetutils-ping", "fping", "dumpcap")
     for program in ("iperf3", "ping", "tcpdump", "flent", "netperf", "netserver", *pings):
-        if subprocess.run(["which", program], capture_output=True, check=False).returncode:
+        if shutil.which(program) is None:
             raise SimulationError(f"{program} is missing: tests/lines/recorded/README.md says where it is from")
     programs.check(())
     bed = Bed(bed_number)
     with bed.locked():
-        for made, session in draw(which) if which else ((LINES[one.line], one) for one in SESSIONS):
+        for made, session in draw(which) if which in SEEDS else ((LINES[one.line], one) for one in sessions(which)):
             if not names or f"{session.line}-{session.name}" in names:
-                _measured(bed, made, session, bool(which))
+                _measured(bed, made, session)
 
 
-def _measured(bed: Bed, made: Made, session: Session, drawn: bool) -> None:
+def _measured(bed: Bed, made: Made, session: Session) -> None:
     """Run a session, again if the test bed did not hold what was set."""
     for attempt in range(ATTEMPTS):
         typer.echo(f"{session.line}-{session.name} ...")
@@ -60,9 +61,7 @@ def _measured(bed: Bed, made: Made, session: Session, drawn: bool) -> None:
             bed.remove()
         typer.echo(f"  {said}")
         if held(made, said):
-            if drawn:
-                record(made, session, {"attempts": attempt + 1, **said})
-            return
+            return record(made, session, {"attempts": attempt + 1, **said})
     raise SimulationError(f"{session.line}-{session.name}: the test bed does not hold the line")
 
 
@@ -218,8 +217,8 @@ class _Run:
         self._keep("flent", made[0])
 
     def _keep(self, program: str, file: Path) -> None:
-        target = path(self.session, program)
-        target.parent.mkdir(parents=True, exist_ok=True)
+        ending = {"iperf3": "json", "ping": "log", "capture": "pcap"}.get(program, program)
+        target = RECORDED / f"{self.session.line}-{self.session.name}.{ending}.gz"
         with gzip.GzipFile(filename="", fileobj=target.open("wb"), mode="wb", mtime=0) as packed:
             packed.write((gzip.decompress if file.suffix == ".gz" else bytes)(file.read_bytes()))
         typer.echo(f"  {os.path.relpath(target)}: {target.stat().st_size} B")
