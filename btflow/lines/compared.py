@@ -15,7 +15,7 @@ from btflow.config.files import find
 from btflow.errors import InputError
 from btflow.lines.line import LIMITS, Line, buffer_of
 from btflow.lines.traces import SMOOTHED, Delays, Floats, Load
-from btflow.lines.waits import within
+from btflow.lines.waits import roughly, within
 from btflow.link.options import flow
 from btflow.link.run import simulate_link
 from btflow.link.scenario import LINKS, LinkScenario
@@ -28,6 +28,8 @@ CC = {"cubic": "cubic-6", "reno": "reno-linux", "bbr": "bbr", "vegas": "vegas", 
 
 AFTER = 1.0
 """Time simulated after the load [s]."""
+FILLED = 0.6
+"""A load of less than this of the rate was held back by something else, of which its file says nothing. Chosen."""
 LONGEST = 600.0
 """Most time that is simulated [s]; a longer load is compared up to there."""
 
@@ -75,9 +77,15 @@ class Comparison:
 
 def known(line: Line) -> bool:
     """Return whether the load, the rates and the buffers of a line are known, so that a simulation is one of it."""
-    return any(trace.loads for trace in line.traces) and all(
-        math.isfinite(queue.rate.high) and (queue.given or queue.discipline in ("drop-tail", *LIMITS))
-        for _, queue in line.ways
+    loads = [load for trace in line.traces for load in trace.loads]
+    longest = max((queue.wait.value for _, queue in line.ways if queue.wait), default=0.0)
+    if not loads or (math.isinf(line.rtt.low) and line.rtt.high > longest):  # much of a round trip is not known
+        return False
+    return all(
+        math.isfinite(queue.rate.high)
+        and (queue.given or queue.discipline in ("drop-tail", *LIMITS))
+        and all(load.paced or roughly(load) > FILLED * queue.rate.value for load in loads if load.way == way)
+        for way, queue in line.ways
     )
 
 
@@ -202,13 +210,13 @@ def _rates(load: Load, number: int, result: xr.Dataset, line: Line) -> list[Figu
 
 
 def _delays(line: Line, delays: Delays, result: xr.Dataset) -> list[Figure]:
-    """Return the median and the 95th percentile of round-trip times."""
+    """Return the median and the 90th percentile of round-trip times."""
     known = rtt(line, result, delays)
     there = np.isfinite(known)
     if not there.any():
         return []
     both = (delays.rtt, np.interp(delays.time, result["time"].values[there], known[there]))
-    quantiles = (("median", 0.5), ("95th percentile", 0.95))
+    quantiles = (("median", 0.5), ("90th percentile", 0.9))
     return [
         Figure(
             f"round-trip time of {delays.of}, {name}", "ms", *(1e3 * float(np.quantile(rtts, share)) for rtts in both)

@@ -21,7 +21,7 @@ from btflow.lines.line import Estimate, Line, Queued, Source
 from btflow.lines.queue import queue_of
 from btflow.lines.rate import rate_of
 from btflow.lines.traces import FIELD, WAYS, Delays, Load, Trace, Way
-from btflow.lines.waits import EMPTY, FEWEST, HOSTS, STRAY, Seen, roughly, waits_of
+from btflow.lines.waits import EMPTY, FEWEST, HOSTS, Seen, in_order, roughly, trimmed, waits_of
 from btflow.units import format_quantity, parse_quantity
 from btflow.units.formatting import counted
 
@@ -217,10 +217,11 @@ def _overlap(loads: Sequence[Load]) -> bool:
 
 def _assumed(delays: Sequence[Delays], way: Way, rate: float) -> Load:
     """Return the load that a ping log alone shows: from the first long round trip to the last."""
-    time, rtt = delays[0].time, delays[0].rtt
+    kept = in_order(delays[0])
+    time, rtt = delays[0].time[kept], delays[0].rtt[kept]
     wait = rtt - rtt.min()
-    most = np.quantile(wait, 1 - STRAY)
-    long = np.flatnonzero(wait > 0.2 * most) if most > EMPTY else np.array([0, len(wait) - 1])
+    most = trimmed(wait)
+    long = np.flatnonzero((wait > 0.2 * most) & (wait <= most)) if most > EMPTY else np.array([0, len(wait) - 1])
     edges = np.array([time[long[0]], max(time[long[-1]], time[long[0]] + 1e-3)])
     lost = delays[0].lost
     return Load(way, 1, edges, np.array([rate]), "arrived", lost=lost[(lost >= edges[0]) & (lost <= edges[1])])

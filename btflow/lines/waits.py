@@ -48,8 +48,7 @@ class Waits:
     @property
     def longest(self) -> float:
         """The longest wait but for strays [s]; 0 if there is no sample."""
-        strays = max(int(STRAY * len(self.wait)), min(FEW, len(self.wait) // 20))
-        return float(np.sort(self.wait)[-1 - strays]) if len(self.wait) else 0.0
+        return trimmed(self.wait)
 
     def during(self, load: Load) -> Waits:
         """Return the waits while there was one of the loads."""
@@ -75,6 +74,12 @@ def waits_of(delay: Delays, base: float, rate: float, loads: Sequence[Load]) -> 
     wait = np.clip(delay.rtt - base - delay.size / rate, 0.0, None)
     during, lost = within(delay.time, loads) & in_order(delay), delay.lost[within(delay.lost, loads)]
     return Waits(delay.of, delay.time[during], wait[during], float(delay.rtt[during].max(initial=base)), base, lost)
+
+
+def trimmed(waits: Floats) -> float:
+    """Return the longest of some waits (samples,) but for strays [s]; 0 if there is none."""
+    strays = max(int(STRAY * len(waits)), min(FEW, len(waits) // 20))
+    return float(np.sort(waits)[-1 - strays]) if len(waits) else 0.0
 
 
 def in_order(delay: Delays) -> NDArray[np.bool_]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import re
 import shutil
 import tomllib
 from functools import cache
@@ -166,6 +168,31 @@ def test_a_ping_log_alone_needs_the_rate_and_finds_the_same_buffer() -> None:
     lossy = lines.fit(RECORDED / "packets-up.log.gz", rate="1 Mbit/s")
     assert lossy.uplink is not None
     assert holds(lossy.uplink.buffer, LINES["packets"].room * PACKET)  # pings are lost where the queue counts packets
+
+
+@pytest.mark.parametrize(("name", "rate"), [("packets-up", "1 Mbit/s"), ("d06-up4", "23.57 Mbit/s")])
+@pytest.mark.parametrize("places", [[30], [-1], [40, 41, 90]])
+def test_pings_that_were_late_elsewhere_move_nothing(tmp_path: Path, name: str, rate: str, places: list[int]) -> None:
+    text = gzip.decompress((RECORDED / f"{name}.log.gz").read_bytes()).decode().splitlines()
+    replies = [number for number, row in enumerate(text) if "time=" in row]
+    for place in places:
+        text[replies[place]] = re.sub(r"time=[\d.]+", "time=4321", text[replies[place]])
+    (late := tmp_path / "late.log").write_text("\n".join(text))
+    found, known = lines.fit(late, rate=rate), lines.fit(RECORDED / f"{name}.log.gz", rate=rate)
+    assert found.uplink is not None
+    assert known.uplink is not None
+    assert found.uplink.discipline == "drop-tail"
+    assert found.uplink.wait == pytest.approx(known.uplink.wait, rel=0.02)
+    assert compare(found).figures
+
+
+def test_a_line_that_was_never_full_is_said_to_be(tmp_path: Path) -> None:
+    rows = gzip.decompress((RECORDED / "packets-up.log.gz").read_bytes()).splitlines(keepends=True)
+    (idle := tmp_path / "idle.log").write_bytes(b"".join(rows[:20]))
+    line = lines.fit(idle, rate="1 Mbit/s")
+    assert line.uplink is not None
+    assert line.uplink.buffer is None
+    assert any("the queue was never full, packets waited for up to" in note for note in line.notes)
 
 
 def test_what_is_given_stands() -> None:
