@@ -132,7 +132,11 @@ def _busy(load: Load, waits: Sequence[Waits]) -> NDArray[np.bool_]:
     first = np.maximum(np.searchsorted(seen.time, load.edges[:-1], "right") - 1, 0)
     end = np.minimum(np.searchsorted(seen.time, load.edges[1:]) + 1, len(seen.wait))
     before = seen.time[first] <= load.edges[:-1] + EMPTY
-    return np.asarray(before & (filled[end] - filled[first] == end - first))
+    busy = before & (filled[end] - filled[first] == end - first)
+    if seen.of == SMOOTHED and seen.longest < seen.base:  # half a window does not fill the line
+        lost = np.searchsorted(load.lost, load.edges[1:]) > np.searchsorted(load.lost, load.edges[:-1] - 3 * seen.rtt)
+        busy &= ~lost
+    return np.asarray(busy)
 
 
 def _blocks(size: Floats, length: Floats, rtt: float) -> Floats:
