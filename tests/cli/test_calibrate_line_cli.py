@@ -124,7 +124,7 @@ def test_options_of_a_line_do_not_go_with_paths(tmp_path: Path, run: Run) -> Non
     (csv := tmp_path / "p.csv").write_text("rtt_ms\n" + "20\n" * 30)
     out = str(tmp_path / "m.toml")
     assert (
-        "--rate = '1 Mbit/s': goes with files of a line"
+        "is of no line, with which --rate goes; allowed: a flent file, a ping log"
         in run("calibrate", str(csv), "--rate", "1 Mbit/s", "--out", out)[2]
     )
     assert "is a second file of paths" in run("calibrate", str(csv), str(csv), "--out", out)[2]
