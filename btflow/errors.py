@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from typing import Self
 
 _LONGEST_VALUE = 60
+_LONGEST = 300
+"""Characters of a sentence about a problem."""
 
 
 def shorten(value: object) -> str:
@@ -22,6 +24,11 @@ def shorten(value: object) -> str:
 def brief(text: str) -> str:
     """Return a setting as people read it: a table that was given inline is cut short."""
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."
+
+
+def _amid(text: str, most: int) -> str:
+    """Return a text of at most so many characters: what is in its middle gives way."""
+    return text if len(text) <= most else f"{text[: most // 2 - 2]}...{text[len(text) - most // 2 + 2 :]}"
 
 
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -65,7 +72,10 @@ class InputError(ValueError):
         """Return this problem alone as one line."""
         shown = "" if self.value is None else f" = {shorten(self.value)}"
         allowed = f"; allowed: {self.allowed}" if self.allowed else ""
-        return visible(f"{self.field}{shown}: {self.reason}{allowed}").replace("\n", "\\n")
+        parts = (f"{brief(self.field)}{shown}: ", self.reason, allowed)
+        start, reason, allowed = (visible(part).replace("\n", "\\n") for part in parts)
+        text = start + _amid(reason, max(_LONGEST - len(start) - len(allowed), _LONGEST // 2)) + allowed
+        return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
     def __str__(self) -> str:
         return "\n".join(problem.describe() for problem in self.problems)

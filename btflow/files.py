@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
 import errno
-import gzip
 import io
 import json
 import os
@@ -15,6 +15,7 @@ import time
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -88,8 +89,18 @@ def figure_path(option: str, given: Sequence[str] | None) -> Path | None:
     return path
 
 
-_GZIP = b"\x1f\x8b"
+_PACKERS = {b"\x1f\x8b": ("gzip", "gzip"), b"\xfd7zXZ\0": ("xz", "lzma"), b"BZh": ("bzip2", "bz2")}
+_PACKERS |= {b"(\xb5/\xfd": ("zstd", ""), b"PK\3\4": ("zip", ""), b"7z\xbc\xaf": ("7z", "")}
+"""By a packed file's first bytes the packer, and Python's module that reads it; none for what is not read here."""
 _OTHERS = {stat.S_IFDIR: "folder", stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket"}
+
+
+class DamagedError(OSError):
+    """A packed file that is cut off (`EOFError`) or not what its packer wrote; `strerror` says so."""
+
+
+def _error(path: str | os.PathLike[str], reason: str) -> OSError:
+    return OSError(errno.EINVAL, reason, os.fspath(path))
 
 
 @contextmanager
@@ -97,44 +108,60 @@ def open_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Give what is in a file that a user named, unpacked: no pipe or device, which may have no end.
 
     Raises:
-        OSError: It cannot be opened, or is of another kind; `strerror` says why.
+        OSError: It cannot be opened, is of another kind, or is damaged (`DamagedError`); `strerror` says why.
     """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
     except ValueError as error:
-        raise OSError(errno.EINVAL, str(error), os.fspath(path)) from None
+        raise _error(path, str(error)) from None
     if (kind := stat.S_IFMT(os.fstat(handle).st_mode)) != stat.S_IFREG:
         os.close(handle)
-        raise OSError(errno.EINVAL, f"it is a {_OTHERS.get(kind, 'device')}, not a file", os.fspath(path))
+        raise _error(path, f"it is a {_OTHERS.get(kind, 'device')}, not a file")
     with os.fdopen(handle, "rb") as stream:
-        if (head := stream.read(len(_GZIP))) is None:
-            raise OSError(errno.EINVAL, "it has no end: it waits for more", os.fspath(path))
+        if (head := stream.read(8)) is None:
+            raise _error(path, "it has no end: it waits for more")
         stream.seek(0)
-        yield gzip.GzipFile(fileobj=stream) if head == _GZIP else stream  # type: ignore[misc]  # it reads bytes, too
+        packer, module = next((how for magic, how in _PACKERS.items() if head.startswith(magic)), ("", None))
+        if module is None:
+            yield stream
+            return
+        try:
+            reader = import_module(module)
+        except (ImportError, ValueError):  # the name is empty, or this Python has no such module
+            raise _error(path, f"{packer} packed it, which is not read here: unpack it first") from None
+        try:
+            yield reader.open(stream)
+        except (EOFError, zlib.error, OSError, getattr(reader, "LZMAError", EOFError)) as error:
+            if isinstance(error, OSError) and error.errno is not None:  # of the disk, or of what the block does
+                raise
+            raise DamagedError(errno.EINVAL, f"it is no whole {packer} file: {error}", os.fspath(path)) from error
 
 
 def read_file(path: str | os.PathLike[str], most: int) -> bytes:
     """Return what is in a file that a user named, unpacked: at most so many bytes, packed or not.
 
     Raises:
-        OSError: As of `open_file`; or it is too large, or no whole gzip file.
+        OSError: As of `open_file`; or it is too large.
     """
-    content, reason = bytearray(), ""
-    with open_file(path) as stream:
-        size = Path(path).stat().st_size
-        try:
+    content, size = bytearray(), 0
+    try:
+        with open_file(path) as stream:
+            size = Path(path).stat().st_size
             while size <= most and (part := stream.read1(min(2**20, most + 1 - len(content)))):  # type: ignore[attr-defined]
                 content += part
-        except EOFError:
-            lines = content.count(b"\n")
-            reason = f"it is cut off after line {lines}: no whole gzip file"
-        except (zlib.error, gzip.BadGzipFile) as error:
-            reason = f"it is damaged: {'something follows its end' if content else error}: no whole gzip file"
+    except DamagedError as error:
+        lines, cut = content.count(b"\n"), isinstance(error.__cause__, EOFError)
+        raise _error(path, f"it is {'cut off' if cut else 'damaged'} after line {lines}: {error.strerror}") from None
     if max(size, len(content)) > most:
-        reason = f"it is larger than {most // 2**20} MiB{', unpacked' * (size <= most)}"
-    if reason:
-        raise OSError(errno.EINVAL, reason, os.fspath(path))
+        raise _error(path, f"it is larger than {most // 2**20} MiB{', unpacked' * (size <= most)}")
     return bytes(content)
+
+
+def as_utf8(content: bytes) -> bytes:
+    """Return text without its byte order mark, as UTF-8 if PowerShell or Excel wrote UTF-16; else as it is."""
+    code = "utf-16" if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else None
+    code = code or {content[1:4:2]: "utf-16-le", content[:4:2]: "utf-16-be"}.get(b"\0\0")
+    return content.decode(code, "replace").encode() if code else content.removeprefix(codecs.BOM_UTF8)
 
 
 @contextmanager

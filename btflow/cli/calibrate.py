@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import codecs
-import gzip
 import math
 import re
 import shlex
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -16,8 +14,8 @@ import typer
 
 from btflow.cli import line
 from btflow.cli.common import SHARE, Json, Overwrite, Text, bar, echo
-from btflow.errors import InputError
-from btflow.files import figure_path, open_file
+from btflow.errors import InputError, brief
+from btflow.files import DamagedError, as_utf8, figure_path, open_file
 from btflow.units.formatting import counted
 
 if TYPE_CHECKING:
@@ -121,18 +119,16 @@ def calibrate(
             "FILE", None, "is not given", "files measured on a line, a CSV file of paths, or --iplane FILE"
         )
     if file is not None and iplane is not None:
-        raise InputError("FILE.csv", file, "is given beside --iplane", "one of the two")
+        raise InputError("FILE", file, "is given beside --iplane", "one of the two")
     if iplane is not None and columns:
         raise InputError("--iplane", iplane, "is not a CSV file", f"no {_COLUMNS}")
     if target is None:
         from btflow.lines.files import READABLE
 
-        why = f"{file} is taken for paths, as it is not {READABLE}" if file is not None else "--iplane is given"
+        why = f"{brief(file)} is taken for paths, not {READABLE}" if file is not None else "--iplane is given"
         raise InputError("--out", None, f"is missing: a path model needs it; {why}", "a file ending in .toml")
     if iplane is None and (checksum is not None or iplane_loss is not None or drop_unmeasured):
-        raise InputError(
-            "FILE.csv", file, "is not iPlane's", "--checksum, --iplane-loss, --drop-unmeasured with --iplane"
-        )
+        raise InputError("FILE", file, "is not iPlane's", "--checksum, --iplane-loss, --drop-unmeasured with --iplane")
     fitted: Fitted | None
     with _named_as_options(), bar(SHARE, 1, shown=not as_json) as progress:
         if iplane is not None:
@@ -157,7 +153,11 @@ def _of_a_line(given: list[str], options: dict[str, str | None]) -> bool:
         _check_text(file, f"{READABLE}; or a CSV file of paths")
     for name, value in options.items():
         if value is not None:
-            raise InputError(f"--{name.replace('_', '-')}", value, "goes with files of a line", READABLE)
+            option = f"--{name.replace('_', '-')}"
+            field, why = (
+                ("FILE", f"is of no line, with which {option} goes") if given else (option, "needs one of a line")
+            )
+            raise InputError(field, given[0] if given else None, why, READABLE)
     return False
 
 
@@ -166,14 +166,14 @@ def _check_text(file: str, allowed: str) -> None:
     try:
         with open_file(file) as stream:
             head = stream.read(2**12)
-    except (EOFError, zlib.error, gzip.BadGzipFile):  # its reader says where
+    except DamagedError:  # its reader says where
         return
     except OSError as error:
         raise InputError("FILE", file, f"cannot be read: {error.strerror}", allowed) from None
     if not head.strip():
         raise InputError("FILE", file, "is empty", allowed)
     try:
-        codecs.getincrementaldecoder("utf-8")().decode(head)  # it may end within a letter
+        codecs.getincrementaldecoder("utf-8")().decode(as_utf8(head))  # it may end within a letter
     except UnicodeDecodeError:
         raise InputError("FILE", file, "is of no kind that is read here, and no text", allowed) from None
 

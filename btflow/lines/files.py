@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
+import re
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO
 
 from btflow.errors import InputError
-from btflow.files import open_file
+from btflow.files import DamagedError, as_utf8, open_file
 from btflow.lines import capture, flent, frames, iperf3, ping
 from btflow.lines.traces import FIELD, Trace, unusable
 from btflow.paths.lines import path_name
 
-Format = Literal["flent", "ping", "iperf3", "capture"]
-FORMATS: tuple[Format, ...] = ("flent", "ping", "iperf3", "capture")
+FORMATS = ("flent", "ping", "iperf3", "capture")
 
 LARGEST = 2**24
 """Bytes of a file that is read whole, unpacked; captures are read packet by packet."""
@@ -28,22 +26,30 @@ READABLE = "a flent file, a ping log, the output of iperf3 --json, or a pcap of 
 _HEAD = 2**16
 """Bytes that show what a file is."""
 
+_JSON = {"flent": r'"(?:x|raw)_values"|^.{0,200}"metadata"', "iperf3": r'^\{\s*"(?:start|event|intervals|error)"'}
+_OTHERS = {
+    r"^Connecting to host |^\[ *ID\] Interval|^Client connecting to |^Server listening on ": "the text of iperf",
+    r'^HOST: .*Loss%|^\s*"(?:mtr|hubs)":|^HPING |^traceroute to |^Tracing route': "of mtr, hping or traceroute",
+    r"^\s*(?:Ping )?Source  +(?:Destination|Address)  ": "of PowerShell's Test-Connection",
+}
+"""Other programs' files, which are not read."""
 
-def format_of(path: str | PathLike[str]) -> Format | None:
-    """Return what a file is by its first bytes; None if it is none of these, or cannot be read."""
+
+def format_of(path: str | PathLike[str]) -> str | None:
+    """Return what a file is by its first bytes, if it is of a line; None if it is not, or cannot be read."""
     try:
         with open_file(Path(path_name(FIELD, path))) as stream:
             head = stream.read(_HEAD)
-    except (OSError, EOFError, zlib.error):
+    except OSError:
         return None
-    return _format(head)
+    return _format(head) or _other(head)
 
 
 def read(path: str | PathLike[str], form: str | None = None) -> Trace:
     """Return what a file says of a line.
 
     Args:
-        path: The file, plain or packed by gzip.
+        path: The file, plain or packed by gzip, xz or bzip2; text in UTF-8 or UTF-16.
         form: ``flent``, ``ping``, ``iperf3`` or ``capture``; None to look into it.
 
     Raises:
@@ -57,36 +63,40 @@ def read(path: str | PathLike[str], form: str | None = None) -> Trace:
             head = stream.read(_HEAD)
             stream.seek(0)
             return _read(file.name, form or _format(head), head, stream)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise unusable(file.name, f"is no whole gzip file: {error}", READABLE) from None
+    except DamagedError as error:
+        raise unusable(file.name, str(error.strerror).removeprefix("it "), READABLE) from None
     except OSError as error:
-        raise InputError(FIELD, str(path), f"cannot be read: {error.strerror or error}", READABLE) from None
+        raise InputError(FIELD, file.name, f"cannot be read: {error.strerror or error}", READABLE) from None
 
 
-def _format(head: bytes) -> Format | None:
+def _format(head: bytes) -> str | None:
     if head.startswith(frames.MAGIC):
         return "capture"
-    text = head.decode("utf-8-sig", "replace").lstrip()
-    if text.startswith("{"):
-        return "flent" if '"x_values"' in text or '"raw_values"' in text or '"metadata"' in text[:200] else "iperf3"
-    return "ping" if ping.LIKE.search(text) else None
+    text = _text(head)
+    found = [form for form, pattern in _JSON.items() if "{" in text and re.search(pattern, text, re.MULTILINE)]
+    return found[0] if found else "ping" if ping.like(text) else None
+
+
+def _other(head: bytes) -> str | None:
+    text = _text(head)
+    return next((said for pattern, said in _OTHERS.items() if re.search(pattern, text, re.MULTILINE)), None)
+
+
+def _text(content: bytes) -> str:
+    """Return text of any code: numbers and names of fields are the same in each."""
+    return as_utf8(content).decode(errors="replace")
 
 
 def _read(name: str, form: str | None, head: bytes, stream: IO[bytes]) -> Trace:
     if not head.strip():
         raise unusable(name, "is empty", READABLE)
     if form is None:
-        raise unusable(name, "is of no kind that a line can be fitted to", READABLE)
+        raise unusable(name, f"is {_other(head) or 'of no kind that a line can be fitted to'}", READABLE)
     if form == "capture":
         return capture.read(name, stream)
     content = stream.read(LARGEST + 1)
     if len(content) > LARGEST or (form != "ping" and content.count(b",") > _MOST):
         allowed = f"at most {LARGEST // 2**20} MiB, unpacked, and {_MOST:,} values: measure for some minutes"
         raise unusable(name, "is too large", allowed)
-    if form == "ping":
-        try:
-            return ping.read(name, content.decode("utf-8-sig"))
-        except UnicodeDecodeError as error:
-            raise unusable(name, f"is not text: byte {error.start} is not UTF-8", READABLE) from None
-    readers: dict[str, Callable[[str, bytes], Trace]] = {"flent": flent.read, "iperf3": iperf3.read}
-    return readers[form](name, content.removeprefix(b"\xef\xbb\xbf"))
+    readers: dict[str, Callable[[str, str], Trace]] = {"ping": ping.read, "flent": flent.read, "iperf3": iperf3.read}
+    return readers[form](name, _text(content))

@@ -47,7 +47,7 @@ def fit(
     """Return the access link that files of one line speak of.
 
     Args:
-        *paths: flent files, ping logs, results of ``iperf3 --json``, captures of uploads; plain or packed by gzip.
+        *paths: flent files, ping logs, results of ``iperf3 --json``, captures of uploads; plain or packed by gzip, xz or bzip2.
         format: What all of them are: ``flent``, ``ping``, ``iperf3`` or ``capture``; None to look into each.
         way: Which way a load went that is in no file: ``up`` or ``down``. It goes with ``rate``.
         rate: Rate of the line that way, such as ``"1 Mbit/s"``, where the files do not give it.
@@ -153,8 +153,8 @@ def _fitted(traces: Sequence[Trace], way: Way, given: _Given) -> Line:
     notes = [note for trace in traces for note in trace.notes]
     if not loads and given.rate is None:
         names = ", ".join(trace.file for trace in traces)
-        hint = 'such as "1 Mbit/s", or a file of the load beside it, such as of iperf3 --json'
-        raise InputError("rate", None, f"is needed: {names} does not say it", hint)
+        hint = 'the rate beside it, such as "1 Mbit/s", or the file of iperf3 --json that was measured at the same time'
+        raise InputError("rate", None, f"is needed: {names} has pings alone", hint)
     if not loads:
         loads = [_assumed(delays, way, given.rate or 0.0)]
         notes.append("the log says nothing of the load: one flow, while round trips are long")

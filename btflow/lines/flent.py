@@ -9,14 +9,18 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import AfterValidator, BaseModel, FailFast, Field, FiniteFloat, ValidationError
 
-from btflow.lines.traces import PING, SEGMENT, Delays, Floats, Load, Trace, Way, unusable
+from btflow.errors import brief
+from btflow.lines.traces import PING, SEGMENT, Delays, Floats, Load, Trace, Way, unusable, whole
 
 Value = Annotated[FiniteFloat, Field(ge=-1e15, le=1e15)] | None
 
-_LOAD = re.compile(r"TCP (upload|download)(?!.*(?:sum|avg|totals))[^:]*(?:::\d+)?")
-_UDP = re.compile(r"Ping \(ms\) UDP.*")
+_LOAD = re.compile(r"TCP (?:(upload|download)|(?!totals))(?!.* (?:sum|avg|fairness|\(delivery rate\))$|.*::tcp_).*")
+_OTHER = re.compile(r"(?:UDP|SCTP) (?:up|down)load.*")
+_SMALL = re.compile(r"HTTP get.*|VoIP|Dash|Burst.*")
+_PING = re.compile(r"Ping \(ms\)(?: |::)(ICMP|UDP).*")
 _RATES = {"Mbits/s": 1e6 / 8, "Kbits/s": 1e3 / 8, "bits/s": 1 / 8}
 _ICMP = "Ping (ms) ICMP"
+"""Of the test's one host; without priority."""
 LEAST, MOST = 0.2, 500
 """Length of the intervals in which the rate is counted [s], at least, and how many, at most."""
 LONGEST = 600e3
@@ -60,34 +64,49 @@ class _File(BaseModel):
     raw_values: dict[str, Annotated[list[dict[str, Any]], FailFast()]] = {}
 
 
-def read(name: str, content: bytes) -> Trace:
+def read(name: str, text: str) -> Trace:
     """Return the rates and the pings of a flent test; times count from the test's start.
 
     Raises:
         InputError: It is no flent file, or of a test without a flow of TCP and without pings.
     """
-    try:
-        found = _File.model_validate_json(content)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "its JSON"
-        raise unusable(name, f"is no whole flent file: {where}: {first['msg']}", "a .flent or .flent.gz file") from None
+    allowed = "a .flent or .flent.gz file"
+    found = whole(name, "flent file", allowed, lambda: _File.model_validate_json(text))
     time = np.array(found.x_values, float)
     lengths = {len(values) for values in found.results.values()}
     if len(time) < 2 or lengths != {len(time)} or not (np.diff(time) > 0.0).all():
         raise unusable(name, "has series that do not go with its times", "a .flent or .flent.gz file of a whole test")
-    named = {match[0]: match[1] for series in found.results if (match := _LOAD.fullmatch(series))}
+    for series in filter(_OTHER.fullmatch, found.results):
+        reason = f"loads the line by {brief(series)}, too: what TCP sent is only a part"
+        raise unusable(name, reason, "a test of TCP, such as tcp_upload")
+    flows = {series: match[1] for series in found.results if (match := _LOAD.fullmatch(series))}
     ways: dict[Way, list[str]] = {
-        way: [series for series, said in named.items() if said == f"{way}load"] for way in ("up", "down")
+        "up": [series for series, said in flows.items() if said != "download"],
+        "down": [series for series, said in flows.items() if said == "download"],
     }
     loads = [_load(name, found, time, way, series) for way, series in ways.items() if series]
-    delays = _pings(found, time)
-    if not loads and delays is None:
-        reason = f"is of the test {found.metadata.NAME[:40] or 'without a name'}, without TCP upload, download or ping"
+    pings = sorted(filter(_PING.fullmatch, found.results), key=lambda one: (one != _ICMP, "UDP" in one, "PRIO" in one))
+    delays = next(((one, seen) for one in pings if (seen := _pings(found, time, one))), None)
+    present = tuple(load for load in loads if load is not None)
+    test = brief(found.metadata.NAME or "without a name")
+    if not present and delays is None:
+        reason = f"is of the test {test}, without a value of TCP upload, download or ping"
         raise unusable(name, reason, "such as tcp_upload, tcp_download or rrul")
     begun = found.metadata.T0.timestamp() if found.metadata.T0 else None
-    present = tuple(load for load in loads if load is not None)
-    return Trace(name, f"flent {found.metadata.NAME or 'test'}"[:60], begun, (delays,) if delays else (), present)
+    unsaid, small = [one for one in flows if not flows[one]], list(filter(_SMALL.fullmatch, found.results))
+    notes = [f"{brief(', '.join(unsaid))}: taken for uploads, as in flent's own tests"] if unsaid else []
+    notes += [f"{brief(', '.join(small))} went beside TCP and is not counted"] if small else []
+    if len(flows) > sum(load.flows for load in present):
+        notes.append(
+            f"{len(flows) - sum(load.flows for load in present)} of {len(flows)} flows have no rates: left out"
+        )
+    if delays and delays[0] != _ICMP:
+        notes.append(f"the pings are those of {brief(delays[0])}")
+    if len(present) > 1:
+        both = "loads both ways at once, which tells neither buffer: tcp_upload and tcp_download, one by one, tell them"
+        notes.append(f"the test {test} {both}")
+    kind = f"flent {found.metadata.NAME or 'test'}"[:60]
+    return Trace(name, kind, begun, delays[1:] if delays else (), present, tuple(notes))
 
 
 def _load(name: str, found: _File, time: Floats, way: Way, series: list[str]) -> Load | None:
@@ -95,7 +114,7 @@ def _load(name: str, found: _File, time: Floats, way: Way, series: list[str]) ->
     metas = [found.metadata.SERIES_META.get(one, _Series()) for one in series]
     for one, meta in zip(series, metas, strict=True):
         if meta.UNITS not in _RATES:
-            raise unusable(name, f"has {one} in {meta.UNITS[:20]!r}", ", ".join(_RATES))
+            raise unusable(name, f"has {brief(one)} in {brief(meta.UNITS)!r}", ", ".join(_RATES))
     totals = [_total(found, time, one, _RATES[meta.UNITS]) for one, meta in zip(series, metas, strict=True)]
     present = [total for total in totals if total is not None]
     if not present:
@@ -128,24 +147,19 @@ def _total(found: _File, time: Floats, series: str, unit: float) -> tuple[Floats
     return np.append(at[0] - took[0], at), np.append(0.0, np.cumsum(np.maximum(rate, 0.0) * took))
 
 
-def _pings(found: _File, time: Floats) -> Delays | None:
-    """Return the pings, those of ICMP if there are any: one by one where the file has them, else at its times."""
-    for series in (_ICMP, *(one for one in found.results if _UDP.fullmatch(one))):
-        if series not in found.results:
-            continue
-        rows = _raw(found, series)
-        at, rtt, lost = time, np.array(found.results[series], float), np.zeros(0)
-        if rows and found.metadata.T0 is not None:
-            at = np.array([row.t for row in rows]) - found.metadata.T0.timestamp()
-            rtt = np.array([np.nan if row.val is None else row.val for row in rows])
-            lost = _lost(np.array([np.nan if row.seq is None else row.seq for row in rows]), at)
-        known = np.isfinite(rtt) & (rtt > 0.0) & (rtt < LONGEST)
-        if known.any():
-            sent, took = at[known] - rtt[known] / 1e3, rtt[known] / 1e3  # it has when they came back
-            order = np.argsort(sent, kind="stable")
-            size = PING if series == _ICMP else _UDP_PING
-            return Delays("pings", sent[order], took[order], size, lost, 1e-4)
-    return None
+def _pings(found: _File, time: Floats, series: str) -> Delays | None:
+    """Return the pings of a series, one by one where the file has them, else at its times; None if none came back."""
+    rows = _raw(found, series)
+    at, rtt, lost = time, np.array(found.results[series], float), np.zeros(0)
+    if rows and found.metadata.T0 is not None:
+        at = np.array([row.t for row in rows]) - found.metadata.T0.timestamp()
+        rtt = np.array([np.nan if row.val is None else row.val for row in rows])
+        lost = _lost(np.array([np.nan if row.seq is None else row.seq for row in rows]), at)
+    known = np.isfinite(rtt) & (rtt > 0.0) & (rtt < LONGEST)
+    sent, took = at[known] - rtt[known] / 1e3, rtt[known] / 1e3  # the file has when they came back
+    order = np.argsort(sent, kind="stable")
+    size = PING if "ICMP" in series else _UDP_PING
+    return Delays("pings", sent[order], took[order], size, lost, 1e-4) if known.any() else None
 
 
 def _lost(numbers: Floats, at: Floats) -> Floats:

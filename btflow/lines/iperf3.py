@@ -1,13 +1,15 @@
-"""Reads what ``iperf3 --json`` prints: a test of TCP, up or down or both ways, one flow or several."""
+"""Reads what ``iperf3 --json`` or ``--json-stream`` prints: a test of TCP, up, down or both, of some flows."""
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, FailFast, Field, FiniteFloat, ValidationError
+from pydantic import BaseModel, FailFast, Field, FiniteFloat, TypeAdapter
 
-from btflow.lines.traces import HEADER, SEGMENT, SMOOTHED, Delays, Load, Trace, Way, unusable
+from btflow.errors import brief
+from btflow.lines.traces import HEADER, SEGMENT, SMOOTHED, Delays, Load, Trace, Way, unusable, whole
 
 Number = Annotated[FiniteFloat, Field(ge=0, le=1e15)]
 
@@ -73,34 +75,46 @@ class _File(BaseModel):
     server_output_json: _Server | None = None
 
 
-def read(name: str, content: bytes) -> Trace:
+_EVENT = '{"event":'
+"""How a line of ``--json-stream`` begins."""
+
+
+def read(name: str, text: str) -> Trace:
     """Return rates, round-trip times and losses of an iperf3 test.
 
     Raises:
         InputError: It is not one of TCP that a client has finished.
     """
-    try:
-        found = _File.model_validate_json(content)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "its JSON"
-        raise unusable(
-            name, f"is no whole iperf3 result: {where}: {first['msg']}", "the output of iperf3 --json"
-        ) from None
+    text = text[text.find("{") :]  # behind warnings
+    many = len(re.findall(r"^\}\s*^\{", text, re.MULTILINE))
+    if many and not text.startswith(_EVENT):
+        raise unusable(name, f"has {many + 1} results", "that of one test in a file")
+    parse = _streamed if text.startswith(_EVENT) else _File.model_validate_json
+    found = whole(name, "iperf3 result", "the output of iperf3 --json", lambda: parse(text))
     test = found.start.test_start
     if found.error:
-        raise unusable(name, f"has an error of iperf3's: {found.error[:200]}", "a test that finished")
+        raise unusable(name, f"has an error of iperf3's: {brief(found.error)}", "a test that finished")
     if test is None or not found.intervals:
         raise unusable(name, "has no intervals", "a test that finished")
     if test.protocol.upper() != "TCP":
-        raise unusable(name, f"is a test of {test.protocol}, which no queue slows down", "a test of TCP")
+        raise unusable(name, f"is a test of {brief(test.protocol)}, which no queue slows down", "a test of TCP")
     if found.start.accepted_connection is not None:
         raise unusable(name, "was written by iperf3's server", "what the client printed, on the line to be fitted")
-    ways: list[Way] = ["up", "down"] if test.bidir else ["down" if test.reverse else "up"]
+    sides = {stream.sender for interval in found.intervals for stream in interval.streams}
+    both = test.bidir or len(sides) == 2  # iperf3 3.12 does not say --bidir
+    ways: list[Way] = ["up", "down"] if both else ["down" if test.reverse else "up"]
     parts = [_part(name, found, test, way) for way in ways]
     begun = found.start.timestamp.timesecs if found.start.timestamp else None
     delays = tuple(delay for _, delay in parts if delay is not None)
     return Trace(name, "iperf3 result", begun, delays, tuple(load for load, _ in parts))
+
+
+def _streamed(text: str) -> _File:
+    """Return the events of ``--json-stream``, one in each line, as one result; what may follow them is the same."""
+    one = TypeAdapter(dict[str, Any])
+    events = [one.validate_json(line) for line in text.splitlines() if line.startswith(_EVENT)]
+    parts = {event["event"]: event.get("data") for event in events}
+    return _File.model_validate(parts | {"intervals": [e.get("data") for e in events if e["event"] == "interval"]})
 
 
 def _part(name: str, found: _File, test: _TestStart, way: Way) -> tuple[Load, Delays | None]:
@@ -116,7 +130,7 @@ def _part(name: str, found: _File, test: _TestStart, way: Way) -> tuple[Load, De
     if not (np.diff(edges) > 0.0).all():
         raise unusable(name, "has intervals that do not follow each other", "the output of iperf3 --json")
     goodput = np.array([sum(stream.bytes for stream in row) for row in rows]) / np.diff(edges)
-    total = found.end.sum_received_bidir_reverse if test.bidir and not sent_here else found.end.sum_received
+    total = found.end.sum_received if sent_here or test.reverse else found.end.sum_received_bidir_reverse
     segment = float(found.start.tcp_mss_default or SEGMENT)
     load = Load(
         way,

@@ -30,8 +30,9 @@ HALF = 0.5
 new one, so it is half after five that found none."""
 FULLEST = 0.9
 """Quantile that stands for long waits, and for the blocks in which the queue surely never ran empty unseen."""
-UNSEEN = 2e-3
-"""Share of the rate that the files do not show, either way: clocks, and packets of other programs."""
+UNSEEN = 5e-3
+"""Share of the rate that the files do not show, either way: clocks, packets of other programs, and bursts of a shaper,
+0.4% in half a minute of the test bed."""
 FASTEST = 1e12 / 8
 """No line is faster [B/s]: a file that says so is damaged."""
 WIDE = 0.5

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import ValidationError
 
-from btflow.errors import InputError
+from btflow.errors import InputError, brief
 
+Parsed = TypeVar("Parsed")
 Floats = NDArray[np.float64]
 
 Way = Literal["up", "down"]
@@ -123,6 +126,16 @@ class Trace:
         """Return it on another clock."""
         delays = tuple(one.shifted(by) for one in self.delays)
         return replace(self, delays=delays, loads=tuple(one.shifted(by) for one in self.loads))
+
+
+def whole(name: str, kind: str, allowed: str, read: Callable[[], Parsed]) -> Parsed:
+    """Return what a file's JSON has; an InputError that says where it is not of its kind."""
+    try:
+        return read()
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = brief(".".join(map(str, first["loc"]))) or "its JSON"
+        raise unusable(name, f"is no whole {kind}: {where}: {first['msg']}", allowed) from None
 
 
 def unusable(name: str, reason: str, allowed: str = "") -> InputError:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from btflow.errors import InputError, shorten
-from btflow.files import read_file
+from btflow.files import as_utf8, read_file
 from btflow.units.formatting import counted
 
 LARGEST = 2**28
@@ -32,7 +32,7 @@ _END = r"\r\n|\n|\r"
 
 
 def read(field: str, path: str | PathLike[str], checksum: str | None = None) -> bytes:
-    """Return what is in a text file, unpacked if gzip packed it.
+    """Return what is in a text file, unpacked if gzip, xz or bzip2 packed it.
 
     Args:
         field: What the file is called in errors.
@@ -48,7 +48,7 @@ def read(field: str, path: str | PathLike[str], checksum: str | None = None) -> 
         content = read_file(name, LARGEST)
         found = None if checksum is None else hashlib.sha256(content and Path(name).read_bytes()).hexdigest()
     except OSError as error:
-        allowed = "a whole file, plain or packed by gzip"
+        allowed = "a whole file, plain or packed by gzip, xz or bzip2"
         raise InputError(field, Path(name).name or name, f"cannot be read: {error.strerror}", allowed) from None
     if checksum is not None and found != checksum.strip().lower():
         raise InputError("checksum", checksum, f"is not the SHA-256 of {Path(name).name}, which is {found}")
@@ -58,12 +58,13 @@ def read(field: str, path: str | PathLike[str], checksum: str | None = None) -> 
 def split(field: str, path: str | PathLike[str], content: bytes) -> list[str]:
     """Return the lines of a file's content, without their ends; an InputError if it is empty or no text."""
     name = path_name(field, path)
+    content = as_utf8(content)
     if max(content.count(b"\n"), content.count(b"\r")) > MOST_LINES:
         raise InputError(field, Path(name).name, "has too many lines", f"at most {MOST_LINES:,}")
     try:
-        text = content.decode("utf-8-sig")
+        text = content.decode()
     except UnicodeDecodeError as error:
-        before = re.findall(_END.encode(), error.object[: error.start])  # less a byte order mark
+        before = re.findall(_END.encode(), error.object[: error.start])
         raise wrong(field, name, 1 + len(before), "is not text in UTF-8") from None
     for number, line in enumerate(lines := re.split(_END, text), 1):
         if "\0" in line:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from btflow.errors import InputError
+from btflow.errors import InputError, brief
 from btflow.paths.lines import Ends, Pairs, number, path_name, read, split, unended, wrong
 from btflow.paths.model import LONGEST
 from btflow.units.formatting import counted
@@ -26,6 +26,12 @@ _MENTIONED = {
     "loss": re.compile("loss", re.IGNORECASE),
 }
 """Where a title has this, its column may be the one that was meant."""
+
+FAILED = ("", "-", "*", "-1", "-1.0", "nan", "na", "n/a", "null", "none", "timeout")
+"""Cells, in small letters, of measurements that failed."""
+
+_ATLAS = "jq -rs 'flatten[]|[.prb_id,.dst_addr,.min]|@csv' FILE"
+"""Gives CSV of https://atlas.ripe.net/docs/apis/result-format/, where the least round-trip time is -1 if none came."""
 
 LEAST = 1e-6
 """Round-trip time [s] below which there is none."""
@@ -59,7 +65,7 @@ def columns_of(
         if what not in [column.what for column in columns]:
             _check_none_meant(name, line, [title for title in header if title not in given], what)
     if not columns:
-        shown = ", ".join(header)
+        shown = brief(", ".join(header))
         raise wrong(FIELD, name, line, f"has the columns {shown}: none is rtt or loss", "a header with rtt_ms or loss")
     return columns
 
@@ -82,12 +88,14 @@ def _column(
     if not found and wanted is None:
         return None
     if len(found) != 1:
-        shown, times = ", ".join(header), "no" if not found else "more than one"
-        raise wrong(FIELD, name, line, f"has {times} column {wanted or what} among {shown}", "one such column")
+        shown, times = brief(", ".join(header)), "no" if not found else "more than one"
+        raise wrong(FIELD, name, line, f"has {times} column {brief(wanted or what)} among {shown}", "one such column")
     title = header[found[0]]
     shown_unit = unit or _named_unit(title, units) or ("fraction" if what == "loss" else None)
     if shown_unit is None:
-        raise InputError(f"{what}_unit", None, f"is needed: the column {title} does not say its unit", ", ".join(units))
+        raise InputError(
+            f"{what}_unit", None, f"is needed: the column {brief(title)} does not say its unit", ", ".join(units)
+        )
     return Column(what, found[0], title, shown_unit, units[shown_unit], most, unit is not None)
 
 
@@ -96,12 +104,12 @@ def _check_none_meant(name: str, line: int, titles: list[str], what: str) -> Non
     meant = [title for title in titles if _MENTIONED[what].search(title)]
     if not meant:
         return
-    title, units = meant[0], RTT_UNITS if what == "rtt" else LOSS_UNITS
+    title, units = brief(meant[0]), RTT_UNITS if what == "rtt" else LOSS_UNITS
     percent = re.search("%|pct|percent", title, re.IGNORECASE)
     likely = ["%"] if percent else [unit for unit in units if unit != "percent"]
     unit = "" if _named_unit(title, units) else ", " + " or ".join(f'{what}_unit="{unit}"' for unit in likely)
     allowed = f'the column named, as by {what}="{title}"{unit}; or none with {what} in its name'
-    raise wrong(FIELD, name, line, f"has no column {what}, but {', '.join(meant)}", allowed)
+    raise wrong(FIELD, name, line, f"has no column {what}, but {brief(', '.join(meant))}", allowed)
 
 
 def _named_unit(title: str, units: dict[str, float]) -> str | None:
@@ -138,7 +146,7 @@ def ends_of(name: str, line: int, header: list[str], src: str | None, dst: str |
         if one in lower and other in lower:
             return lower.index(one), lower.index(other)
     if src is not None:
-        raise wrong(FIELD, name, line, f"has no columns {src} and {dst}", ", ".join(header))
+        raise wrong(FIELD, name, line, f"has no columns {brief(src)} and {brief(str(dst))}", brief(", ".join(header)))
     return None
 
 
@@ -156,10 +164,10 @@ def said(column: Column) -> Iterator[str]:
     units = RTT_UNITS if column.what == "rtt" else LOSS_UNITS
     named = _named_unit(column.title, units)
     if column.given and named is not None and units[named] != column.scale:
-        yield f"the column {column.title} is read in {column.unit}, as {column.what}_unit says"
+        yield f"the column {brief(column.title)} is read in {column.unit}, as {column.what}_unit says"
     if not column.given and named is None:
         fractions = "is read as fractions, of which 0.01 is 1%"
-        yield f'the column {column.title} names no unit and {fractions}; loss_unit="%" reads percent'
+        yield f'the column {brief(column.title)} names no unit and {fractions}; loss_unit="%" reads percent'
 
 
 Floats = NDArray[np.float64]
@@ -216,7 +224,8 @@ def read_csv(
     times and the mean of its losses; rows from a peer to itself are left out.
 
     Args:
-        path: The file, CSV in UTF-8, plain or packed by gzip; lines that begin with # are comments.
+        path: The file, CSV in UTF-8 or UTF-16, plain or packed by gzip, xz or bzip2; lines that begin with # are
+            comments, and rows with a value that is empty, -1 or such as nan are left out: their measurement failed.
         rtt: Column of round-trip times.  [the one named rtt, with or without a unit: rtt_ms, "rtt [s]"]
         loss: Column of losses.  [the one named loss]
         rtt_unit: "us", "ms" or "s".  [as the column's name says]
@@ -234,7 +243,11 @@ def read_csv(
     if separator not in SEPARATORS:
         raise InputError("separator", separator, "is unknown", ", ".join(SEPARATORS))
     name = path_name(FIELD, path)
-    lines = split(FIELD, path, read(FIELD, path))
+    if re.match(rb"\s*(\[\s*)?\{", content := read(FIELD, path)):
+        raise wrong(
+            FIELD, name, 1, "is JSON", f"CSV; of pings of RIPE Atlas (echo src,dst,rtt_ms; {_ATLAS}) > FILE.csv"
+        )
+    lines = split(FIELD, path, content)
     rows = _rows(name, lines, SEPARATORS[separator])
     at, header = next(rows)
     header = [title.strip() for title in header]
@@ -245,10 +258,14 @@ def read_csv(
     check_apart(header, columns, ends)
     values: list[list[float]] = [[] for _ in columns]
     at_line: list[int] = []
+    failed = 0
     pairs = Pairs()
     for count, (line, row) in enumerate(chain(first, rows)):
         if len(row) != len(header):
             raise wrong(FIELD, name, line, f"has {counted(len(row), 'cell')}", f"{len(header)}, as in the header")
+        if any(row[column.at].strip().lower() in FAILED for column in columns):
+            failed += 1
+            continue
         at_line.append(line)
         for column, found in zip(columns, values, strict=True):
             found.append(value(name, column, line, row[column.at]))
@@ -258,10 +275,11 @@ def read_csv(
             progress(line / len(lines))
     arrays = [np.array(found) for found in values]
     _check_units(name, columns, arrays, at_line)
-    measured = _measured(name, columns, arrays, None if ends is None else pairs)
+    measured = _measured(name, columns, arrays, None if ends is None else pairs, failed)
+    left = (f"{counted(failed, 'row')} without a value, of measurements that failed: left out",) * bool(failed)
     last = unended(lines)
     cut = () if last is None else (f"line {last}, the last, has no newline at its end: the file may be cut off in it",)
-    return measured._replace(notes=(*measured.notes, *cut))
+    return measured._replace(notes=(*measured.notes, *left, *cut))
 
 
 def _check_units(name: str, columns: list[Column], values: list[Floats], lines: list[int]) -> None:
@@ -285,11 +303,12 @@ def _check_unit(name: str, column: Column, found: Floats, lines: list[int], odd:
     raise wrong(FIELD, name, lines[first], reason, f"{allowed} {'short' if short else 'long'}")
 
 
-def _measured(name: str, columns: list[Column], values: list[Floats], pairs: Pairs | None) -> Measured:
+def _measured(name: str, columns: list[Column], values: list[Floats], pairs: Pairs | None, failed: int) -> Measured:
     """Return what was read, each pair of peers once."""
     rows = len(values[0])
     if rows < FEWEST:
-        raise InputError(FIELD, name, f"has {counted(rows, 'row')}", f"{FEWEST} rows or more, for quantiles")
+        beside = f" beside {failed} of measurements that failed" * bool(failed)
+        raise InputError(FIELD, name, f"has {counted(rows, 'row')}{beside}", f"{FEWEST} rows or more, for quantiles")
     by_name = {column.what: found for column, found in zip(columns, values, strict=True)}
     rtt, loss = by_name.get("rtt"), by_name.get("loss")
     notes = [note for column in columns for note in said(column)]

@@ -87,7 +87,7 @@ def test_a_figure_is_written_beside_it(tmp_path: Path, run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("adsl-up.log",), "--rate: is needed: adsl-up.log.gz does not say it"),
+        (("adsl-up.log",), "--rate: is needed: adsl-up.log.gz has pings alone"),
         (("adsl-up.log", "--rate", "fast"), "--rate = 'fast': "),
         (("adsl-up.log", "--rate", "1 Mbit/s", "--base-rtt", "3"), "--base-rtt = '3': "),
         (("adsl-up.log", "--rate", "1 Mbit/s", "--way", "left"), "--way = 'left': is unknown; allowed: up or down"),
@@ -124,7 +124,7 @@ def test_options_of_a_line_do_not_go_with_paths(tmp_path: Path, run: Run) -> Non
     (csv := tmp_path / "p.csv").write_text("rtt_ms\n" + "20\n" * 30)
     out = str(tmp_path / "m.toml")
     assert (
-        "--rate = '1 Mbit/s': goes with files of a line"
+        "is of no line, with which --rate goes; allowed: a flent file, a ping log"
         in run("calibrate", str(csv), "--rate", "1 Mbit/s", "--out", out)[2]
     )
     assert "is a second file of paths" in run("calibrate", str(csv), str(csv), "--out", out)[2]

@@ -158,7 +158,7 @@ def test_simulated_is_near_measured(names: str) -> None:
 
 def test_a_ping_log_alone_needs_the_rate_and_finds_the_same_buffer() -> None:
     log, made = RECORDED / "adsl-up.log.gz", LINES["adsl"]
-    with pytest.raises(InputError, match=r"rate: is needed: adsl-up.log.gz does not say it"):
+    with pytest.raises(InputError, match=r"rate: is needed: adsl-up.log.gz has pings alone"):
         lines.fit(log)
     line = lines.fit(log, rate="768 kbit/s")
     assert line.uplink is not None

@@ -117,6 +117,17 @@ def test_line_ends_of_other_systems_are_line_ends(tmp_path: Path, end: str) -> N
 CUT = "line 41, the last, has no newline at its end: the file may be cut off in it"
 
 
+@pytest.mark.parametrize("cell", ["-1", "", "NaN", "n/a", "*", " - "])
+@pytest.mark.parametrize("code", ["utf-8", "utf-16"])
+def test_measurements_that_failed_are_left_out_with_a_note(tmp_path: Path, cell: str, code: str) -> None:
+    text = f"rtt_ms,loss\n{cell},1\n" + "20,0\n" * 30 + f"20,{cell}\n"
+    (file := tmp_path / "my.csv").write_text(text, code)
+    found = read_csv(file)
+    assert found.rtt is not None
+    assert found.rtt.tolist() == [0.02] * 30
+    assert found.notes[-1] == "2 rows without a value, of measurements that failed: left out"
+
+
 @pytest.mark.parametrize(("cut", "notes"), [(0, ()), (1, (CUT,)), (2, (CUT,)), (5, (CUT,))])
 def test_a_file_that_may_be_cut_off_in_its_last_number_is_read_with_a_note(
     tmp_path: Path, run: Run, cut: int, notes: tuple[str, ...]
