@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from btflow.cli.common import echo
+from btflow.cli.common import SHARE, bar, echo
 from btflow.columns import paragraph, table
 from btflow.errors import InputError
 
@@ -30,7 +30,7 @@ def calibrate(
     from btflow.lines.compared import compare, known
     from btflow.lines.fitting import fit
 
-    with _named_as_options():
+    with _named_as_options(), bar(SHARE, 1, shown=not as_json) as progress:
         line = fit(
             *given,
             format=options["format"],
@@ -38,6 +38,7 @@ def calibrate(
             rate=options["rate"],
             rtt=options["base_rtt"],
             buffer=options["buffer"],
+            progress=progress,
         )
         wanted = figure is not None or options["cc"] is not None or known(line)
         compared = compare(line, cc=options["cc"]) if wanted else None

@@ -12,7 +12,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import IO
 
@@ -52,8 +52,8 @@ _HIDES = {"UDP": "not TCP's", "other": "not TCP's", frames.SHORT: "cut before TC
 UPLOAD = "a capture of an upload by TCP, made on the host that uploads"
 
 
-def read(name: str, stream: IO[bytes]) -> Trace:
-    """Return what a capture says of the upload in it, which was made on the uploading side.
+def read(name: str, stream: IO[bytes], told: Callable[[], None] | None = None) -> Trace:
+    """Return what a capture says of the upload in it, which was made on the uploading side; told is called as it reads.
 
     Raises:
         InputError: It is cut off in its first packets, holds no upload, or too many packets.
@@ -61,7 +61,7 @@ def read(name: str, stream: IO[bytes]) -> Trace:
     seen = _Seen()
     cut = ""
     try:
-        for packet in frames.packets(name, stream):
+        for packet in frames.packets(name, stream, told):
             seen.take(packet)
             if len(seen.senders) > MOST_FLOWS or seen.repeated > MOST_REPEATED:
                 raise unusable(name, "is no upload", f"at most {MOST_FLOWS:,} flows, and few segments sent again")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from os import PathLike
@@ -45,12 +46,13 @@ def format_of(path: str | PathLike[str]) -> str | None:
     return _format(head) or _other(head)
 
 
-def read(path: str | PathLike[str], form: str | None = None) -> Trace:
+def read(path: str | PathLike[str], form: str | None = None, progress: Callable[[float], None] | None = None) -> Trace:
     """Return what a file says of a line.
 
     Args:
         path: The file, plain or packed by gzip, xz or bzip2; text in UTF-8 or UTF-16.
         form: ``flent``, ``ping``, ``iperf3`` or ``capture``; None to look into it.
+        progress: Called now and then with the share of a capture that is read.
 
     Raises:
         InputError: There is no such file, it is none of these, not whole, or of no use for a line.
@@ -62,7 +64,13 @@ def read(path: str | PathLike[str], form: str | None = None) -> Trace:
         with open_file(file) as stream:
             head = stream.read(_HEAD)
             stream.seek(0)
-            return _read(file.name, form or _format(head), head, stream)
+            size = max(file.stat().st_size, 1)
+
+            def told() -> None:
+                if progress is not None:
+                    progress(os.lseek(stream.fileno(), 0, os.SEEK_CUR) / size)
+
+            return _read(file.name, form or _format(head), head, stream, told)
     except DamagedError as error:
         raise unusable(file.name, str(error.strerror).removeprefix("it "), READABLE) from None
     except OSError as error:
@@ -87,13 +95,13 @@ def _text(content: bytes) -> str:
     return as_utf8(content).decode(errors="replace")
 
 
-def _read(name: str, form: str | None, head: bytes, stream: IO[bytes]) -> Trace:
+def _read(name: str, form: str | None, head: bytes, stream: IO[bytes], told: Callable[[], None]) -> Trace:
     if not head.strip():
         raise unusable(name, "is empty", READABLE)
     if form is None:
         raise unusable(name, f"is {_other(head) or 'of no kind that a line can be fitted to'}", READABLE)
     if form == "capture":
-        return capture.read(name, stream)
+        return capture.read(name, stream, told)
     content = stream.read(LARGEST + 1)
     if len(content) > LARGEST or (form != "ping" and content.count(b",") > _MOST):
         allowed = f"at most {LARGEST // 2**20} MiB, unpacked, and {_MOST:,} values: measure for some minutes"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -43,16 +43,18 @@ def fit(
     rate: object = None,
     rtt: object = None,
     buffer: object = None,
+    progress: Callable[[float], None] | None = None,
 ) -> Line:
     """Return the access link that files of one line speak of.
 
     Args:
-        *paths: flent files, ping logs, results of ``iperf3 --json``, captures of uploads; plain or packed by gzip, xz or bzip2.
+        *paths: flent files, ping logs, results of ``iperf3 --json``, captures of uploads; plain or packed.
         format: What all of them are: ``flent``, ``ping``, ``iperf3`` or ``capture``; None to look into each.
         way: Which way a load went that is in no file: ``up`` or ``down``. It goes with ``rate``.
         rate: Rate of the line that way, such as ``"1 Mbit/s"``, where the files do not give it.
         rtt: Base round-trip time, such as ``"30 ms"``, where they do not give it.
         buffer: Buffer, such as ``"100 packets"``, where they do not give it.
+        progress: Called now and then with the share of the files that is read.
 
     Raises:
         InputError: A file cannot be read or is of no use, two do not go together, or the rate is missing.
@@ -66,7 +68,13 @@ def fit(
     for number, path in enumerate(paths):
         if same[number] in same[:number]:
             raise InputError(FIELD, str(path), "is given twice", "each file once")
-    return _fitted(_once(_together([files.read(path, format) for path in paths])), way, given)
+    traces = [files.read(path, format, _part(progress, number, len(paths))) for number, path in enumerate(paths)]
+    return _fitted(_once(_together(traces)), way, given)
+
+
+def _part(progress: Callable[[float], None] | None, number: int, count: int) -> Callable[[float], None] | None:
+    """Return what shows the progress of one of some files."""
+    return None if progress is None else lambda done: progress((number + done) / count)
 
 
 @dataclass(frozen=True)

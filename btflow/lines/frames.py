@@ -5,7 +5,7 @@ Formats: draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng; link types: tcpdump.o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from struct import Struct
 from typing import IO, NamedTuple
 
@@ -67,8 +67,8 @@ class CutError(Exception):
     """A capture ends within a packet, or is damaged from there on."""
 
 
-def packets(name: str, stream: IO[bytes]) -> Iterator[Packet]:
-    """Give the packets of IP in a capture.
+def packets(name: str, stream: IO[bytes], told: Callable[[], None] | None = None) -> Iterator[Packet]:
+    """Give the packets of IP in a capture, and tell after some thousands.
 
     Raises:
         InputError: It is of a link that is not known, or too long.
@@ -77,6 +77,8 @@ def packets(name: str, stream: IO[bytes]) -> Iterator[Packet]:
     size = 0
     for count, (time, link, wire, frame) in enumerate(_frames(name, stream), 1):
         size += len(frame)
+        if told is not None and count % 2**14 == 0:
+            told()
         if count > MOST_PACKETS or size > MOST_BYTES:
             most = f"{MOST_PACKETS:,} packets and {MOST_BYTES // 2**30} GiB, unpacked"
             raise unusable(name, "is too long", f"at most {most}: capture a minute, by tcpdump -s 128")
