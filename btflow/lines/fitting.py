@@ -165,7 +165,7 @@ def _fitted(traces: Sequence[Trace], way: Way, given: _Given) -> Line:
         raise InputError("rate", None, f"is needed: {names} has pings alone", hint)
     if not loads:
         loads = [_assumed(delays, way, given.rate or 0.0)]
-        notes.append("the log says nothing of the load: one flow, while round trips are long")
+        notes.append("the log does not show the load: one flow is assumed, while round trips are long")
     ways = [w for w in WAYS if any(load.way == w for load in loads)]
     known = given.rate if len(ways) == 1 else None
     rates = {w: known or max(roughly(load) for load in loads if load.way == w) for w in ways}
@@ -229,7 +229,7 @@ def _assumed(delays: Sequence[Delays], way: Way, rate: float) -> Load:
     time, rtt = delays[0].time[kept], delays[0].rtt[kept]
     wait = rtt - rtt.min()
     most = trimmed(wait)
-    long = np.flatnonzero((wait > 0.2 * most) & (wait <= most)) if most > EMPTY else np.array([0, len(wait) - 1])
+    long = np.flatnonzero((wait > 0.2 * most) & (wait <= most)) if most > EMPTY else np.array([len(wait) - 1])
     edges = np.array([time[long[0]], max(time[long[-1]], time[long[0]] + 1e-3)])
     lost = delays[0].lost
     return Load(way, 1, edges, np.array([rate]), "arrived", lost=lost[(lost >= edges[0]) & (lost <= edges[1])])

@@ -67,7 +67,7 @@ def queue_of(loads: Sequence[Load], seen: Seen, rate: Estimate, buffer: str | No
         return Queued(rate, packet, Estimate(value, low + value - longest, most + unsure), "drop-tail", buffer), notes
     if len(peaks) and float(np.median(peaks[:, 0])) <= MANAGED * longest:
         return Queued(rate, packet, Estimate(longest, longest, math.inf), "codel", buffer), notes
-    notes.append(f"the queue was never surely full: it holds at least {1000 * longest:.0f} ms")
+    notes.append(f"the queue was never surely full: it holds at least {1000 * low:.0f} ms")
     return Queued(rate, packet, Estimate(longest, low, math.inf), "unknown", buffer), notes
 
 
