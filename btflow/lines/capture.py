@@ -49,6 +49,7 @@ _HANDSHAKE = 60
 """IP packet of a SYN over IPv4 [B]."""
 
 _HIDES = {"UDP": "not TCP's", "other": "not TCP's", frames.SHORT: "cut before TCP's header ends (tcpdump -s 128)"}
+FAR = "has no upload in it: it was captured where the data arrive, and the queue is on the other side"
 UPLOAD = "a capture of an upload by TCP, made on the host that uploads"
 
 
@@ -274,6 +275,8 @@ def _trace(name: str, seen: _Seen, notes: list[str]) -> Trace:
     full = full[full[:, 2] >= 0.9 * load.segment]
     if not len(full):
         raise unusable(name, "has no round-trip time of a full segment in it", UPLOAD)
+    if np.median(full[:, 1]) < COPY:
+        raise unusable(name, FAR, UPLOAD)
     time, rtt = full[np.argsort(full[:, 0], kind="stable"), :2].T
     delays = [Delays("the flow's packets", time, rtt, load.packet, load.lost, 1e-6)]
     own = [sender for ends, sender in seen.senders.items() if ends.startswith(hosts[: len(hosts) // 2])]
@@ -292,8 +295,7 @@ def _check_side(name: str, sender: _Sender, receiver: _Sender) -> None:
     if sender.handshake is None or receiver.handshake is None:
         return
     if sender.handshake < 0.25 * receiver.handshake:
-        reason = "has no upload in it: it was captured where the data arrive, and the queue is on the other side"
-        raise unusable(name, reason, "a capture made on the host that uploads")
+        raise unusable(name, FAR, UPLOAD)
 
 
 def _load(flows: list[_Sender]) -> Load:
