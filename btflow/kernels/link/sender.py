@@ -70,7 +70,7 @@ def ack_arrives(net, i, f, t, position, stamp, owd):
     acked = scoreboard.advance(net, i, f)
     if f.app == state.STREAM and acked > 0:
         f.acked = scoreboard.segment(net, i, f.una - 1).end
-    if acked > 0 or f.srtt < 0.0:  # the first ACK too if it only says that something before it is missing
+    if acked > 0 or f.srtt < 0.0 or f.detection == state.RACK:  # the first too if something before it is missing
         take_rtt(net, i, f, t, stamp)
     laws.sample(net, i, f, t, float(arrived * f.train))
     if f.tail_probe:
@@ -97,6 +97,8 @@ def ack_arrives(net, i, f, t, position, stamp, owd):
         if f.tail_probe:
             f.probe_at = state.FOREVER
             recovery.arm_probe(net, i, f, t)
+    elif f.detection == state.RACK and stamp < scoreboard.segment(net, i, f.una).sent:
+        recovery.restart_timer(net, i, f, t)
     send(net, i, f, t)
 
 
