@@ -91,7 +91,7 @@ def test_the_timer_knows_from_sacks_how_long_the_queue_is() -> None:
     assert 0.09 < s.queue.drops[0] / s.queue.arrivals[0] < 0.15
 
 
-@pytest.mark.parametrize(("shaper", "least", "most"), [("line", 0.06, 0.075), ("htb", 0.105, 0.15)])
+@pytest.mark.parametrize(("shaper", "least", "most"), [("line", 0.06, 0.075), ("htb", 0.095, 0.15)])
 def test_super_packets_double_the_queue_of_bbr(shaper: str, least: float, most: float) -> None:
     """Linux 6.18: 0.07 s without segmentation offload; 0.113 to 0.118 s with it, behind HTB."""
     s = made.run("bbr", rate="1.5 Mbit/s", rtt="20 ms", queue={"shaper": shaper}, duration="60 s")
