@@ -85,8 +85,8 @@ def test_tahoe_falls_to_one_segment() -> None:
 
 def test_the_timer_knows_from_sacks_how_long_the_queue_is() -> None:
     """Eight CUBIC of Linux behind FQ-CoDel: the real ones lose 14%; those that timed out in a recovery lost half."""
-    flows, link = made.flow("cubic-6", count=8), {"rate": "808 kbit/s", "rtt": "50 ms"}
-    s = made.run(flows, queue={"discipline": "fq-codel"}, duration="60 s", **link)
+    fair = {"discipline": "fq-codel"}
+    s = made.run(made.flow("cubic-6", count=8), rate="808 kbit/s", rtt="50 ms", queue=fair, duration="60 s")
     assert s.flow.timeouts.sum() == 0
     assert 0.09 < s.queue.drops[0] / s.queue.arrivals[0] < 0.15
 
