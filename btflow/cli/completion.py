@@ -20,6 +20,7 @@ _WIDTH = 70
 _FOLDERS = {"flow": "congestion", "voip": "codecs", "access": "access"}
 _WORDS = {
     "aqm": ["drop-tail", "codel", "fq-codel", "pie", "cake"],
+    "shaper": ["line", "tbf", "htb"],
     "fidelity": ["full", "flow"],
     "shell": list(_SHELLS),
 }

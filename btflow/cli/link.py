@@ -41,6 +41,9 @@ def link(
     aqm: Annotated[
         Text, typer.Option(metavar="NAME", help="drop-tail, codel, fq-codel, pie or cake, both ways.  [drop-tail]")
     ] = None,
+    shaper: Annotated[
+        Text, typer.Option(metavar="NAME", help="line, or tbf or htb of a Linux host, whose queue sees super-packets.")
+    ] = None,
     access: Annotated[
         Text, typer.Option(metavar="NAME", help="Access link, such as adsl, that the options above change.")
     ] = None,
@@ -123,6 +126,7 @@ def link(
         "reverse_rate": reverse_rate,
         "reverse_buffer": reverse_buffer,
         "aqm": aqm,
+        "shaper": shaper,
         "access": access,
         "rtt": rtt,
         "rtt_spread": rtt_spread,

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
@@ -12,6 +12,8 @@ from btflow.units import UNLIMITED, Buffer
 from btflow.units.quantity import FrozenModel, Quantity
 
 Discipline = Literal["drop-tail", "codel", "fq-codel", "pie", "cake"]
+Shaper = Literal["line", "tbf", "htb"]
+SHAPERS: tuple[str, ...] = get_args(Shaper)
 Isolation = Literal["triple-isolate", "flows"]
 MIN_RATE, MAX_RATE = 125.0, 1.25e9
 
@@ -42,6 +44,9 @@ class Queue(FrozenModel):
     bandwidth-delay products (rate times ``paths.rtt``)."""
     discipline: Annotated[Discipline, Quantity("choice")] = "drop-tail"
     """Which packet leaves next, and which is dropped."""
+    shaper: Annotated[Shaper, Quantity("choice")] = "line"
+    """What sets the rate: ``line``, the wire, which sees packets; ``tbf`` or ``htb`` of a Linux host, whose queue takes
+    a super-packet of its senders for one packet. With ``htb`` a packet leaves when its service begins."""
     framing: Annotated[int, Quantity("size", 0, 200)] = 0
     """Bytes that the link layer adds to each packet [B]."""
     target: Annotated[float, Quantity("time", 1e-5, 10)] | None = None
@@ -98,6 +103,9 @@ class Queue(FrozenModel):
         if not self.limited and (self.buffer is not None or self.discipline != "drop-tail"):
             field = "buffer" if self.buffer is not None else "discipline"
             raise TableError(field, None, "is never used: the rate is unlimited", "a rate that is not unlimited")
+        if self.shaper != "line" and (not self.limited or self.discipline == "cake"):
+            why = "cake splits super-packets" if self.limited else "the rate is unlimited"
+            raise TableError("shaper", self.shaper, f"is never used: {why}", "line")
         if self.largest_packet is not None and self.discipline == "drop-tail":
             shown = f"{self.largest_packet} B"
             raise TableError("largest_packet", shown, "is never used by drop-tail", "codel, fq-codel, pie or cake")

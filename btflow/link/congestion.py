@@ -122,6 +122,9 @@ class CongestionControl(FrozenModel):
     """Whether the receiver says what it has (RFC 2018); without, one hole is known at a time."""
     lost_retransmit: Flag
     """Whether the loss of a retransmission is found without a timeout."""
+    super_packet: Annotated[int, Quantity("count", 1, 44)] = 1
+    """Segments, at least, that a host hands down as one where a queue sees them so: ``shaper`` of a queue. BBR has one
+    below 1.2 Mbit/s."""
     detection: Annotated[Literal["dupacks", "rack"], Quantity("choice")] = "dupacks"
     """What shows a loss: ``dupacks`` three segments sent later have arrived (RFC 6675), ``rack`` one has, and a quarter
     of the least round-trip time has passed (RFC 8985); it takes no time in a recovery or where three have arrived."""

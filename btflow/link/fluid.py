@@ -63,6 +63,9 @@ def _problems(scenario: LinkScenario) -> Iterator[ScenarioError]:
         if queue.discipline != "drop-tail":
             reason = "is no discipline of flow fidelity"
             yield ScenarioError(f"access.{name}.discipline", queue.discipline, reason, f"drop-tail, or {INSTEAD}")
+        if queue.shaper != "line":
+            reason = "sees super-packets, which flow fidelity does not know"
+            yield ScenarioError(f"access.{name}.shaper", queue.shaper, reason, f"line, or {INSTEAD}")
     for flow in scenario.flows:
         if flow.count == 0:
             continue

@@ -14,7 +14,7 @@ from typing import Any, TypedDict, Unpack
 from btflow.config.catalog import load_link, names, parse_as
 from btflow.config.files import reference, split_sources
 from btflow.errors import InputError, shorten
-from btflow.link.access import AQM
+from btflow.link.access import AQM, SHAPERS
 from btflow.link.flow import INTERNET, MAX_FLOWS
 from btflow.link.scenario import LINKS, LinkScenario
 from btflow.options import parse_settings
@@ -127,6 +127,7 @@ _QUEUES = {
     "reverse_rate": ("downlink", "rate", "rate of the downlink"),
     "reverse_buffer": ("downlink", "buffer", "buffer of the downlink"),
 }
+_BOTH_WAYS = {"aqm": ("discipline", list(AQM)), "shaper": ("shaper", list(SHAPERS))}
 _PATHS = {
     "rtt": "base round-trip time",
     "loss": "chance that a data packet is lost in the core",
@@ -169,6 +170,8 @@ class LinkOptions(TypedDict, total=False):
     """Period of the time series; a 2000th of the duration."""
     aqm: str | None
     """Discipline of the queues, both ways: drop-tail, codel, fq-codel, pie or cake."""
+    shaper: str | None
+    """What sets the queues' rates, both ways: line, or tbf or htb of a Linux host, which sees super-packets."""
     access: str | Mapping[str, object] | None
     """Access link, such as "adsl", that the options above change."""
     flows: str | Sequence[str] | None
@@ -278,14 +281,16 @@ def _access(given: Mapping[str, Any]) -> tuple[Table, Table]:
                 parameters[name]["default_from"] = follows
             else:
                 table.setdefault(way, {}).setdefault(field, DEFAULTS[name.removeprefix("reverse_")])
-    if "aqm" in given:
+    for name, (field, choices) in _BOTH_WAYS.items():
+        if name not in given:
+            continue
         ways = [way for way in ("uplink", "downlink") if not _unlimited(given, way, preset)]
         if not ways:
-            raise InputError("aqm", given["aqm"], "is never used: the rate is unlimited", "a rate")
+            raise InputError(name, given[name], "is never used: the rate is unlimited", "a rate")
         for way in ways:
-            table.setdefault(way, {})["discipline"] = "drop-tail"
-        sets = [f"access.{HOME}.{way}.discipline" for way in ways]
-        parameters["aqm"] = {"kind": "choice", "meaning": "discipline", "choices": list(AQM), "sets": sets}
+            table.setdefault(way, {})[field] = choices[0]
+        sets = [f"access.{HOME}.{way}.{field}" for way in ways]
+        parameters[name] = {"kind": "choice", "meaning": field, "choices": choices, "sets": sets}
     return table, parameters
 
 

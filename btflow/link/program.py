@@ -109,6 +109,9 @@ def _fill(record: Any, scenario: LinkScenario, flow: Flow, queues: list[str]) ->
         return
     assert flow.cc is not None
     write_congestion_control(record, flow.cc)
+    shapers = {scenario.queues[name].shaper for name in scenario.data_queues(flow)}
+    if flow.cc.super_packet > 1 and shapers and "line" not in shapers:
+        record["bundled"] = flow.cc.super_packet
     record["max_window"] = max(1, flow.max_window // flow.cc.mss)
     record["exponential"] = flow.exponential
     for name in ("on", "off", "period"):
@@ -131,6 +134,7 @@ def write_queue(record: Any, queue: Queue, rtt: float) -> None:
     """Write the constants of a queue into its record; ``rtt`` is what a buffer may be a multiple of [s]."""
     packets, limit = queue.limit_packets(), queue.limit_bytes(rtt)
     record["kind"] = DISCIPLINES[queue.discipline]
+    record["early"] = queue.shaper == "htb"
     record["limit_packets"] = UNLIMITED if packets is None else packets
     record["limit_bytes"] = math.inf if limit is None else limit
     record["mtu"] = queue.largest_packet or 0

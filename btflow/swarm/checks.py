@@ -191,6 +191,10 @@ def _transports(scenario: Scenario) -> Iterator[ScenarioError]:
             reason = "is not what tells a host: it drops what has waited"
             allowed = "drop-tail, or uplink_queue = modem"
             yield ScenarioError(f"{field}.access.uplink.discipline", c.access.uplink.discipline, reason, allowed)
+        for way in ("uplink", "downlink") if c.access is not None else ():
+            if (shaper := getattr(c.access, way).shaper) != "line":
+                reason = "is known on links alone: swarms send no super-packets"
+                yield ScenarioError(f"{field}.access.{way}.shaper", shaper, reason, "line")
         if scenario.control_connections == "shared" and c.control is not None:
             yield ScenarioError(f"{field}.control", c.control.name, "is never used: control shares the connection")
     if scenario.control_connections == "separate":

@@ -223,7 +223,7 @@ class Flow:
         news = max(0, cumulative - self.una)
         self.sacked |= selective
         self.una = max(self.una, cumulative)
-        if news:
+        if news or self.rules.rack:  # Linux tcp_ack_update_rtt: of what is selectively acknowledged, too
             self.estimate(self.link.now - echo)
         self.answer()
         found = self.look_for_late_ones() if self.rules.rack else self.look_for_losses()
@@ -246,6 +246,8 @@ class Flow:
             self.set_timer()
             self.probe_due = NEVER
             self.set_probe()
+        elif self.rules.rack and echo < self.sent[self.una]:  # Linux tcp_clean_rtx_queue
+            self.set_timer()
         self.send(at_once)
         self.link.trace.windows.append((self.link.now, self.number, self.cwnd, self.ssthresh))
 

@@ -47,6 +47,21 @@ def test_both_access_links_store_and_forward() -> None:
     np.testing.assert_allclose(s.record_delay[0, 1:5], 152 / (2 * MBIT) + 0.025, atol=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("shaper", "dropped", "alone"), [("line", True, 1.0), ("tbf", False, 1.0), ("htb", False, 0.0)]
+)
+def test_a_queue_of_100_packets_holds_200_segments_in_super_packets(shaper: str, dropped: bool, alone: float) -> None:
+    """All but the service of a window of 180 segments waits: too many packets, or 90 of two segments, for as long."""
+    upload = flow("reno-linux", window=f"{180 * PAYLOAD} B")
+    s = made.run(upload, queue={"shaper": shaper}, duration="40 s", warmup="20 s", spread="0 s")
+    assert bool(s.queue.dropped[0]) == dropped
+    if not dropped:
+        assert s.flow.rtt_sum[0] / s.flow.rtt_count[0] == pytest.approx(180 * SERVICE, rel=0.01)
+        assert s.queue_time[0] @ np.arange(s.queue_time.shape[1]) / 20 == pytest.approx(88, abs=2)
+    single = made.run(flow("reno-linux", message="100 B", period="1 s"), queue={"shaper": shaper}, duration="5.5 s")
+    assert single.record_delay[0, 1] == pytest.approx(0.025 + alone * 152 / MBIT)
+
+
 def test_messages_wait_behind_a_standing_queue() -> None:
     """A Reno flow held by its window of 60 segments keeps 60 less what the path holds in the queue."""
     bulk = flow("reno-linux", window=f"{60 * PAYLOAD} B")

@@ -167,7 +167,7 @@ def data(x, i, number, stamp, t):
         if i < s.rules.peers << s.rules.slot_bits and not connections.accepts(s, g >> s.rules.slot_bits, x.protocol[h]):
             return
         net.flow[connections.control_flow(s, g)].opened = t
-    receiver.receive(net, i, net.flow[i], t, number, stamp)
+    receiver.receive(net, i, net.flow[i], t, number, stamp, 0)
 
 
 @kernel

@@ -68,8 +68,10 @@ def handle(net, a, t):
 def data_arrives(net, i, f, hop, t):
     """Data at the end of a pipe: the next queue, random loss, or the receiver."""
     parcel = net.parcel[parcels.take_from_pipe(net, i * state.PIPES + state.DATA + hop)]
-    if path.pass_on(net, f, state.DATA, hop, t, parcel) and not path.lost(net, f.data_loss):
-        receiver.receive(net, i, f, t, parcel.number, parcel.stamp)
+    if path.pass_on(net, f, state.DATA, hop, t, parcel):
+        for more in range(parcel.segments - 1, -1, -1):
+            if not path.lost(net, f.data_loss):
+                receiver.receive(net, i, f, t, parcel.number + parcel.segments - 1 - more, parcel.stamp, more)
 
 
 @kernel

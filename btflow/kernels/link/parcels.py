@@ -59,6 +59,7 @@ def copy(to, parcel):
     to.owd = parcel.owd
     to.bytes = parcel.bytes
     to.packets = parcel.packets
+    to.segments = parcel.segments
     to.owner = parcel.owner
     to.generation = parcel.generation
     to.ack = parcel.ack
@@ -164,7 +165,7 @@ def count_drop(net, q, parcel, came):
     """A parcel that came at `came` was dropped: it counts if its coming did."""
     q.dropped += parcel.packets
     if parcel.owner & 1 == 0:
-        net.flow[parcel.owner >> 1].dropped += parcel.packets
+        net.flow[parcel.owner >> 1].dropped += parcel.packets * parcel.segments
     if came >= net.rules.warmup:
         q.drops += parcel.packets
 

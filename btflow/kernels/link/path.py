@@ -23,6 +23,7 @@ def parcel(net, i, f, way, number, stamp, owd, size):
     made.owd = owd
     made.bytes = size
     made.packets = 1
+    made.segments = 1
     made.owner = 2 * i + (1 if way == ACKS else 0)
     made.generation = f.generation
     made.ack = NONE

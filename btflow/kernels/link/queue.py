@@ -15,7 +15,7 @@ from btflow.kernels.link.state import CODEL, DROP_TAIL, FOREVER, FQ_CODEL, NONE,
 def arrive(net, k, t, into, parcel):
     """A parcel comes to queue `k` at `t`; it goes on into pipe `into`."""
     q = net.queue[k]
-    size = parcel.bytes + q.framing * parcel.packets
+    size = parcel.bytes + q.framing * parcel.packets * parcel.segments
     if t >= net.rules.warmup:
         q.arrivals += parcel.packets
     if q.kind == DROP_TAIL or q.kind == PIE:
@@ -59,7 +59,7 @@ def line_up(net, k, q, t, into, parcel, size):
     else:
         count_served(net, q, t, size)
     q.free_at = start + size / q.rate
-    parcels.put_in_pipe(net, into, q.free_at, parcel)
+    parcels.put_in_pipe(net, into, start if q.early else q.free_at, parcel)
 
 
 @kernel
@@ -93,8 +93,8 @@ def serve(net, k, q, t):
     parcel = net.waiting[n]
     q.free_at = t + parcel.bytes / q.rate
     count_served(net, q, t, parcel.bytes)
-    parcel.bytes -= q.framing * parcel.packets
-    parcels.put_in_pipe(net, parcel.pipe, q.free_at, parcel)
+    parcel.bytes -= q.framing * parcel.packets * parcel.segments
+    parcels.put_in_pipe(net, parcel.pipe, t if q.early else q.free_at, parcel)
     parcels.give_node(net, n)
     schedule(net, source_of(net, k), q.free_at)
 

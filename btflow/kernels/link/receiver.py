@@ -25,8 +25,8 @@ from btflow.kernels.link.state import (
 
 
 @kernel
-def receive(net, i, f, t, number, stamp):
-    """Train `number`, sent at `stamp`, arrives at `t`."""
+def receive(net, i, f, t, number, stamp, more):
+    """Train `number`, sent at `stamp`, arrives at `t`; `more` of its super-packet come with it: one ACK is for all."""
     if f.law == CBR:
         hear(net, i, f, t, number, stamp)
         return
@@ -53,6 +53,8 @@ def receive(net, i, f, t, number, stamp):
         else:
             deliver(net, i, f, t, ring)
     f.unacked += 1
+    if more > 0:
+        return
     if gap or f.quick > 0 or due(net, i, f, number):
         f.quick = max(0, f.quick - 1)
         acknowledge(net, i, f, t)

@@ -70,7 +70,7 @@ def ack_arrives(net, i, f, t, position, stamp, owd):
     acked = scoreboard.advance(net, i, f)
     if f.app == state.STREAM and acked > 0:
         f.acked = scoreboard.segment(net, i, f.una - 1).end
-    if acked > 0 or f.srtt < 0.0:  # the first ACK too if it only says that something before it is missing
+    if acked > 0 or f.srtt < 0.0 or f.detection == state.RACK:  # the first too if something before it is missing
         take_rtt(net, i, f, t, stamp)
     laws.sample(net, i, f, t, float(arrived * f.train))
     if f.tail_probe:
@@ -97,6 +97,8 @@ def ack_arrives(net, i, f, t, position, stamp, owd):
         if f.tail_probe:
             f.probe_at = state.FOREVER
             recovery.arm_probe(net, i, f, t)
+    elif f.detection == state.RACK and stamp < scoreboard.segment(net, i, f.una).sent:
+        recovery.restart_timer(net, i, f, t)
     send(net, i, f, t)
 
 
@@ -178,16 +180,37 @@ def send(net, i, f, t):
             f.limited = 1
             return
         f.forced = 0
+        sent = 1
         if f.waiting_retransmit > 0:
             number = send_again(net, i, f, t)
             if number == f.una:  # tcp_xmit_retransmit_queue: the head starts it anew
                 recovery.restart_timer(net, i, f, t)
         else:
-            send_new(net, i, f, t)
+            sent = bundle(f) if f.bundled > 0 else 1
+            send_new(net, i, f, t, sent)
             if f.tail_probe:
                 recovery.arm_probe(net, i, f, t)
         if f.pacing > 0.0:
-            f.pace_at = max(t, f.pace_at) + f.train / f.pacing
+            f.pace_at = max(t, f.pace_at) + sent * f.train / f.pacing
+
+
+# Linux net/ipv4/tcp_output.c, tcp_tso_autosize: what the pacing rate brings in 2**-10 s, and never more than GSO takes;
+# tcp_input.c, tcp_update_pacing_rate: where no law paces, that rate is so many windows a round trip.
+BUNDLE_TIME, BUNDLE_SIZE = 1.0 / 1024.0, 65536.0  # [s], [B]
+PACE_SLOW_START, PACE_AVOIDANCE = 2.0, 1.2
+
+
+@kernel
+def bundle(f):
+    """Segments of the next super-packet, as far as window and application allow."""
+    goal = float(f.bundled)
+    if f.law == state.BBR:
+        goal = bbr.quantum(f)
+    elif f.srtt > 0.0:
+        rate = (PACE_SLOW_START if f.cwnd < 0.5 * f.ssthresh else PACE_AVOIDANCE) * f.cwnd / f.srtt
+        goal = max(goal, min(rate * BUNDLE_TIME, BUNDLE_SIZE / f.mss))
+    room = min((f.cwnd + 1e-9) / f.weight - f.flight, f.max_window - (f.nxt - f.una), float(f.written - f.nxt))
+    return max(1, int(min(goal, room)))
 
 
 @kernel
@@ -226,14 +249,15 @@ def restart_after_idle(net, i, f, t):
 
 
 @kernel
-def send_new(net, i, f, t):
-    """Send the next train for the first time."""
+def send_new(net, i, f, t, segments):
+    """Send the next train, or the segments of a super-packet, for the first time."""
     number = f.nxt
-    f.nxt += 1
-    scoreboard.segment(net, i, number).bits = 0
+    f.nxt += segments
+    for j in range(number, f.nxt):
+        scoreboard.segment(net, i, j).bits = 0
     if f.app == state.STREAM:
         cut(f, scoreboard.segment(net, i, number))
-    transmit(net, i, f, t, number)
+    transmit(net, i, f, t, number, segments)
 
 
 @kernel
@@ -267,32 +291,34 @@ def send_again(net, i, f, t):
     f.waiting_retransmit -= 1
     if t >= net.rules.warmup:
         f.resent += f.train
-    transmit(net, i, f, t, number)
+    transmit(net, i, f, t, number, 1)
     return number
 
 
 @kernel
-def transmit(net, i, f, t, number):
-    """Put a train on the way."""
-    seg = scoreboard.segment(net, i, number)
+def transmit(net, i, f, t, number, segments):
+    """Put a train on the way, or a super-packet of `segments`."""
     if f.flight == 0:
         f.delivered_at = t
         f.first_sent = t
-    seg.sent = t
-    seg.delivered = f.delivered
-    seg.delivered_at = f.delivered_at
-    seg.first_sent = f.first_sent
-    f.flight += 1
-    f.prr_out += 1.0
+    size = 0.0
+    for j in range(number, number + segments):
+        seg = scoreboard.segment(net, i, j)
+        seg.sent = t
+        seg.delivered = f.delivered
+        seg.delivered_at = f.delivered_at
+        seg.first_sent = f.first_sent
+        size += scoreboard.payload(net, i, f, j) + f.train * f.header
+    f.flight += segments
+    f.prr_out += segments
     f.last_sent = t
     if t >= net.rules.warmup:
-        f.sent += f.train
+        f.sent += segments * f.train
     if f.rto_at == state.FOREVER:
         recovery.restart_timer(net, i, f, t)
-    parcel = path.parcel(
-        net, i, f, state.DATA, number, t, 0.0, scoreboard.payload(net, i, f, number) + f.train * f.header
-    )
+    parcel = path.parcel(net, i, f, state.DATA, number, t, 0.0, size)
     parcel.packets = f.train
+    parcel.segments = segments
     if f.app == state.STREAM:
         receiver.ride(net, f, t, parcel)
     path.set_off(net, i, f, state.DATA, t, parcel)
@@ -358,13 +384,13 @@ def send_probe(net, i, f, t):
     last = f.nxt - 1
     if may_probe_with_new(f, t):
         f.probed = state.NONE
-        send_new(net, i, f, t)
+        send_new(net, i, f, t, 1)
     else:  # nothing is known of it, or no probe would go
         f.probed = last
         f.probe_twice = 0
         if t >= net.rules.warmup:
             f.resent += f.train
-        transmit(net, i, f, t, last)
+        transmit(net, i, f, t, last, 1)
         f.flight -= 1  # it was on the way, as far as is known
     f.probe_end = f.nxt
     recovery.restart_timer(net, i, f, t)

@@ -167,6 +167,7 @@ FLOW = record("""
     i8 data_queue0
     i8 data_pipe1  # the pipes behind these queues
     i8 recovery
+    i8 bundled  # segments, at least, that leave as one super-packet (Linux' GSO); 0: each on its own
     # -- of the laws that BitTorrent has used most
     i8 variant  # of the law, see its module
     i8 opening  # LEDBAT, uTP: in slow start
@@ -256,6 +257,9 @@ FLOW = record("""
     i8 repair_end  # that round is over when this is acknowledged
     i8 lossy  # a loss was found since the last ACK
     i8 restarted  # the application had been silent
+    f8 epoch_acked epoch_at  # segments acknowledged since the last silence of ACKs
+    f8 extra extra_before  # most of them beyond the bandwidth, lately
+    i8 extra_rounds
     i8 idle  # Vegas: nothing was in flight, the next sample starts anew
     f8 reserve  # LP: greatest delay but one
     f8 backed_off  # LP: time of the last early back-off
@@ -304,6 +308,7 @@ PARCEL = record("""  # a train or an ACK in a pipe or a queue
     f8 owd  # ACK: one-way delay of the data it echoes
     f8 bytes  # [B], headers included
     i8 packets
+    i8 segments  # of a super-packet, which is one packet to a queue
     i8 pipe  # queue: the pipe it goes on into
     i8 next  # the one behind it in its pipe or queue
     i8 owner  # the flow, times 2, and 1 for an ACK
@@ -332,6 +337,7 @@ QUEUE = record("""
     i8 limit_packets  # waiting, the packet in service not counted
     f8 limit_bytes
     f8 framing  # bytes the link layer adds to each packet
+    i8 early  # a packet leaves when its service begins, as with Linux' HTB
     f8 free_at  # when the packet in service has left
     i8 packets  # waiting
     f8 bytes

@@ -10,12 +10,15 @@ about a round trip each, from a random phase on; PROBE_RTT holds the window at f
 A loss does not touch the model. Modelled of loss recovery is the draft's packet conservation: for one round what is
 sent is what arrives, then the window is what it was. After a timeout it grows from 1 by what arrives, and is restored
 when the sender leaves the phase LOSS. Not modelled: the draft's later rounds of recovery, in which the window is less
-by each loss; and what Linux added (long-term sampling against policers, margin of the pacing rate, ACK aggregation).
+by each loss; and Linux' long-term sampling against policers. What else Linux added is here with super-packets
+(`bundled`): ACK aggregation, even windows and the margin of the pacing rate.
 
 All is done in `sample`, so flows with this law have recovery = PER_LOSS and no slow start; ssthresh stays as it is. A
 round is over when a segment sent after its start is known to have arrived. `net.recent[i]` holds the greatest rate of
 each of the last ten rounds. The sender may call `restart` when it sends after a silence of the application.
 """
+
+import math
 
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.link.state import FOREVER, LOSS
@@ -32,6 +35,8 @@ _FILTER_ROUNDS = 10  # 4.1.1.3: of the bandwidth
 _FILTER_TIME = 10.0  # [s] 4.3.5: of the round trip, and the time between two PROBE_RTT
 _PROBE_TIME = 0.2  # [s] 4.3.5
 _MIN_WINDOW = 4.0  # [segments] 4.2.3.3
+# Linux tcp_bbr.c, bbr_pacing_margin_percent, bbr_extra_acked_win_rtts, bbr_extra_acked_max_us
+_MARGIN, _EXTRA_ROUNDS, _EXTRA_TIME = 0.99, 5, 0.1
 _GROWTH, _FULL_ROUNDS = 1.25, 3  # 4.3.2.2
 _FIRST_RTT = 0.001  # [s] 4.2.1: taken before one is known
 _SLOW, _MEDIUM = 1.2e6 / 8.0, 24e6 / 8.0  # [B/s] 4.2.2: pacing rates below which 1 and 2 segments are sent at once,
@@ -65,6 +70,8 @@ def sample(net, i, f, t, acked):
     """An ACK: the model, the mode, and then the rate and the window."""
     new_round = _round_over(net, i, f)
     _measure_bandwidth(net, i, f)
+    if f.bundled > 0:
+        _measure_aggregation(f, t, acked, new_round)
     _cycle(f, t, acked)
     if new_round:
         _look_for_plateau(f)
@@ -146,6 +153,22 @@ def _measure_bandwidth(net, i, f):
 
 
 @kernel
+def _measure_aggregation(f, t, acked, new_round):
+    """Enter what ACKs that come together say beyond the bandwidth; silence follows (bbr_update_ack_aggregation)."""
+    if new_round:
+        f.extra_rounds += 1
+        if f.extra_rounds >= _EXTRA_ROUNDS:
+            f.extra_rounds = 0
+            f.extra_before = f.extra
+            f.extra = 0.0
+    if f.epoch_acked <= f.bandwidth * (t - f.epoch_at):
+        f.epoch_acked = 0.0
+        f.epoch_at = t
+    f.epoch_acked += acked
+    f.extra = max(f.extra, min(f.epoch_acked - f.bandwidth * (t - f.epoch_at), f.cwnd))
+
+
+@kernel
 def measure_rtt(f, t):
     """Enter the round trip; True if the least one was too old."""
     if f.base_delay == FOREVER:
@@ -165,14 +188,23 @@ def _in_flight(f):
 
 @kernel
 def _inflight_for(f, gain):
-    """Segments that `gain` times the model's path holds, and some that are sent or acknowledged at once."""
+    """Segments that `gain` times the path of the model holds, and some for both ends."""
     if f.base_delay == FOREVER:
         return f.initial_window
-    return gain * f.bandwidth * f.base_delay + _QUANTA * _quantum(f)
+    return _budget(f, gain * f.bandwidth * f.base_delay)
 
 
 @kernel
-def _quantum(f):
+def _budget(f, segments):
+    """These and what is sent or acknowledged at once; in Linux even, two more to probe (bbr_quantization_budget)."""
+    if f.bundled == 0:
+        return segments + _QUANTA * quantum(f)
+    even = 2.0 * math.ceil(0.5 * (math.ceil(segments) + _QUANTA * quantum(f)))
+    return even + 2.0 if f.mode == PROBE_BW and f.cycle == 0 else even
+
+
+@kernel
+def quantum(f):
     """Segments that are sent at once."""
     rate = f.pacing * f.mss
     if rate < _SLOW:
@@ -301,7 +333,7 @@ def window_gain(f):
 @kernel
 def _set_pacing(f):
     """Before the path was full the rate does not fall."""
-    rate = pacing_gain(f) * f.bandwidth
+    rate = (_MARGIN if f.bundled > 0 else 1.0) * pacing_gain(f) * f.bandwidth
     if rate > 0.0 and (f.full == 1 or rate > f.pacing):
         f.pacing = rate
 
@@ -335,6 +367,8 @@ def _set_window(f, acked):
 def _follow_target(f, acked):
     """The window without any loss; before the path was full it does not fall."""
     target = _inflight_for(f, window_gain(f))
+    if f.full == 1 and f.bundled > 0:
+        target += min(max(f.extra, f.extra_before), f.bandwidth * _EXTRA_TIME)
     if f.full == 1:
         f.cwnd = min(f.cwnd + acked, target)
     elif f.cwnd < target or f.delivered < f.initial_window:
