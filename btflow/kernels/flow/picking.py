@@ -14,7 +14,7 @@ NOTHING = np.int64(-1)
 
 @kernel
 def next_piece(s, y, p, row):
-    """First part of the piece of which peer `y` asks `p` for blocks, or NOTHING; `row` of `has` is what `y` knows of."""
+    """First part of the piece that peer `y` asks `p` for, or NOTHING; `row` of `has` is what `y` knows of."""
     on_seed = told_all(s, p)
     entry = begun_piece(s, y, row, on_seed)
     if entry != NOTHING:

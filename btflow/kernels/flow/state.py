@@ -10,8 +10,8 @@ lies in `s.run[u, :]`, a row for each piece and refill, in the order in which it
     want[p]    pieces that p needs: with unrequested blocks, in endgame with missing ones
     has[p]     pieces of p that its neighbours are told of
     shown[p]   those whose neighbours' interest p has been told of: a round trip later
-    begun[p]   pieces that are being fetched: 1 << part_bits records for each, its *parts*, with 64 blocks in each but the
-               last ones; the bits of peer.taken say which pieces are in use. `entry` is the number of a part
+    begun[p]   pieces that are being fetched: 1 << part_bits records for each, its *parts* of 64 blocks;
+               the bits of peer.taken say which pieces are in use. `entry` is the number of a part
     row[p]     which of these pieces a begun piece is; its first part is row << part_bits
     open[p]    begun pieces that have blocks which were never requested
     seeded[p]  pieces that were begun on a seed
