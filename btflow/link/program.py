@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from btflow.kernels.link import state as k
 from btflow.link.access import Queue
@@ -13,6 +14,7 @@ from btflow.link.flow import Flow
 from btflow.link.scenario import LinkScenario
 from btflow.link.state import LinkProgram
 from btflow.options import Fidelity
+from btflow.units.course import Course
 
 LAWS = {
     "newreno": k.NEWRENO,
@@ -56,6 +58,7 @@ def compile_link(scenario: LinkScenario, fidelity: Fidelity = "full") -> LinkPro
     queues = np.zeros(len(names), k.QUEUE)
     for record, queue in zip(queues, scenario.queues.values(), strict=True):
         write_queue(record, queue, scenario.paths.rtt)
+    course = _lay_courses(scenario, queues)
     samples = int(scenario.duration / scenario.sample_period) + 1
     rules = k.Rules(
         flows=len(members),
@@ -74,6 +77,10 @@ def compile_link(scenario: LinkScenario, fidelity: Fidelity = "full") -> LinkPro
         rules=rules,
         flow=records,
         queue=queues,
+        course=course,
+        delay_steps=np.array(
+            [0 if flow.rtt is not None else len(_of_course(scenario.paths.rtt)) for flow, _ in members]
+        ),
         rtt_spread=np.full(len(members), scenario.paths.rtt_spread),
         start_spread=np.array([flow.start_spread for flow, _ in members], float),
         records=max(1, *(_records(scenario, flow) for flow, _ in members)),
@@ -134,8 +141,30 @@ def write_queue(record: Any, queue: Queue, rtt: float) -> None:
     record["limit_packets"] = UNLIMITED if packets is None else packets
     record["limit_bytes"] = math.inf if limit is None else limit
     record["mtu"] = queue.largest_packet or 0
+    record["cells"] = queue.link_layer == "atm"
     record["fair_to_hosts"] = queue.isolation == "triple-isolate"
     _assign(record, queue, _OF_QUEUE)
+
+
+def _lay_courses(scenario: LinkScenario, queues: NDArray[np.void]) -> NDArray[np.void]:
+    """Return what changes, the delay first, and write into the queues' records where each finds its own."""
+    parts, rates = [_of_course(scenario.paths.rtt)], [queue.rate for queue in scenario.queues.values()]
+    for record, rate in zip(queues, rates, strict=True):
+        if isinstance(rate, Course):
+            record["course"] = k.STEPS if rate.values else k.TRACE
+            record["course_first"] = sum(map(len, parts))
+            parts.append(_of_course(rate))
+            record["course_end"] = sum(map(len, parts))
+    return np.concatenate(parts)
+
+
+def _of_course(value: float) -> NDArray[np.void]:
+    """Return the times and values of what changes; nothing of what does not."""
+    made = np.zeros(len(value.times) if isinstance(value, Course) else 0, k.COURSE)
+    if isinstance(value, Course):
+        made["at"] = value.times
+        made["value"] = value.values or 0.0
+    return made
 
 
 def write_congestion_control(record: Any, cc: CongestionControl) -> None:

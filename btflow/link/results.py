@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,12 @@ import btflow.accessor  # noqa: F401  # for ds.btflow
 from btflow import __version__
 from btflow.kernels.link import sampling
 from btflow.kernels.link.sampling import BINS_PER_OCTAVE, LOWEST_EXPONENT
-from btflow.kernels.link.state import CBR, FOREVER, MESSAGES, State
+from btflow.kernels.link.state import CBR, CONSTANT, FOREVER, MESSAGES, STEPS, TRACE, State
 from btflow.link import voip
 from btflow.link.flow import Codec
 from btflow.link.scenario import LinkScenario
 from btflow.link.state import LinkProgram
+from btflow.units.course import OPPORTUNITY
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -97,7 +98,7 @@ def to_dataset(scenario: LinkScenario, program: LinkProgram, state: State, seed:
         "cc": _array(("flow",), np.array(program.flow_cc, object), "1", "congestion control"),
         "kind": _array(("flow",), np.array(program.flow_kinds, object), "1", "what its application does"),
         "queue": _array(("queue",), np.array(program.queue_names, object), "1", "access link and direction"),
-        "capacity": _array(("queue",), state.queue.rate.copy(), "B/s", "rate of the link"),
+        "capacity": _array(("queue",), capacity(state), "B/s", "rate of the link, the mean of one that changes"),
         "quantile": _array(_QUANTILE, np.array(QUANTILES), "1", "share of the time or of the samples"),
         "time": _array(("time",), sample_times(program, state), "s", "time since the start"),
     }
@@ -121,7 +122,7 @@ def measured(scenario: LinkScenario, program: LinkProgram, state: State) -> dict
     To make a Dataset of them takes several times as long as a short experiment.
     """
     span = scenario.duration - scenario.warmup_time
-    found = _flows(state, span) | _queues(state, span)
+    found = _flows(state, span) | _queues(state, span, _waited(program, state, scenario.warmup_time))
     return found | _voip(scenario, program, state) | _probes(scenario, program, state)
 
 
@@ -157,7 +158,36 @@ def _flows(s: State, span: float) -> dict[str, Measured]:
     }
 
 
-def _queues(s: State, span: float) -> dict[str, Measured]:
+def capacity(s: State) -> Floats:
+    """Mean rate of each link from the warm-up to the end [B/s] (queues,)."""
+    found, (begin, end) = s.queue.rate.copy(), (s.rules.warmup, s.rules.duration)
+    for i, q in enumerate(s.queue):
+        own = s.course[int(q.course_first) : int(q.course_end)]
+        if q.course == STEPS:
+            length = np.diff(np.clip([*own["at"], end], begin, end))
+            found[i] = float(length @ own["value"]) / (end - begin)
+        elif q.course == TRACE:
+            found[i] = OPPORTUNITY * (_passed(own["at"], end) - _passed(own["at"], begin, "left")) / (end - begin)
+    return np.asarray(found, np.float64)
+
+
+def _passed(trace: Floats, time: float, side: Literal["left", "right"] = "right") -> int:
+    """Opportunities of a trace [ms] up to a time [s], those at that time included, or on its left alone."""
+    lap, rest = divmod(round(1e6 * time) / 1e3, trace[-1])  # a time is known to the microsecond, a trace to the ms
+    if side == "left" and rest == 0.0 and lap > 0:
+        lap, rest = lap - 1, trace[-1]
+    return int(lap) * len(trace) + int(np.searchsorted(trace, rest, side))
+
+
+def _waited(program: LinkProgram, s: State, warmup: float) -> Floats:
+    """Mean time that what waits takes in each queue [s] (queues,); of a rate that changes by the samples."""
+    span = s.rules.duration - warmup
+    delays = s.queue_delay_series[: int(s.clock[0].sample)][sample_times(program, s) >= warmup]
+    of_samples = delays.mean(axis=0) if len(delays) else np.full(len(s.queue), np.nan)
+    return np.asarray(np.where(s.queue.course == CONSTANT, s.queue.byte_seconds / span / s.queue.rate, of_samples))
+
+
+def _queues(s: State, span: float, waited: Floats) -> dict[str, Measured]:
     queue, time = s.queue, s.queue_time
     mean = time @ np.arange(time.shape[1]) / span
     quantiles = np.array([whole_quantiles(row) for row in time]).reshape(len(time), len(QUANTILES))
@@ -167,15 +197,13 @@ def _queues(s: State, span: float) -> dict[str, Measured]:
         "queue_mean_packets": _array(
             dims, mean, "packets", "mean number of packets waiting, the one in service not counted"
         ),
-        "queue_mean_delay": _array(
-            dims, queue.byte_seconds / span / queue.rate, "s", "mean of bytes waiting over capacity"
-        ),
+        "queue_mean_delay": _array(dims, waited, "s", "mean of bytes waiting over capacity"),
         "queue_quantile": _array(("queue", "quantile"), quantiles, "packets", "packets waiting"),
         "queue_share": _array(
             ("queue", "packets"), time[:, :longest] / span, "1", "share of the time with so many waiting"
         ),
         "utilisation": _array(
-            dims, queue.served / (queue.rate * span), "1", "bytes sent, headers included, over capacity"
+            dims, queue.served / (capacity(s) * span), "1", "bytes sent, headers included, over capacity"
         ),
         "drops": _array(dims, queue.drops.copy(), "packets", "packets dropped"),
         "arrivals": _array(dims, queue.arrivals.copy(), "packets", "packets that came"),
@@ -327,7 +355,7 @@ def _provenance(scenario: LinkScenario, program: LinkProgram, seed: int, cpu: fl
         "parameters": json.dumps(dict(scenario.parameters)),
         "scenario_hash": scenario.digest(),
         "bottleneck": program.bottleneck,
-        f"rate_{program.bottleneck}": scenario.queues[program.bottleneck].rate if program.bottleneck else 0.0,
+        f"rate_{program.bottleneck}": float(scenario.queues[program.bottleneck].rate) if program.bottleneck else 0.0,
         "duration": scenario.duration,
         "warmup": scenario.warmup_time,
         "seed": seed,

@@ -21,6 +21,8 @@ class LinkProgram:
         rules: Sizes and times.
         flow: Constants of each flow (flows,), dtype ``FLOW``.
         queue: Constants of each queue (queues,), dtype ``QUEUE``; `limit_packets` and `limit_bytes` bound it.
+        course: Steps of the delay, then rates that change, dtype ``COURSE``.
+        delay_steps: How many of these are the delay's for each flow (flows,), 0 if its delay is constant.
         rtt_spread: Greatest extra round-trip time of each flow [s] (flows,).
         start_spread: Greatest delay of each flow's start [s] (flows,).
         records: Most messages or voice packets of one flow.
@@ -38,6 +40,8 @@ class LinkProgram:
     rules: k.Rules
     flow: NDArray[np.void]
     queue: NDArray[np.void]
+    course: NDArray[np.void]
+    delay_steps: NDArray[np.int64]
     rtt_spread: NDArray[np.float64]
     start_spread: NDArray[np.float64]
     records: int
@@ -71,6 +75,7 @@ def build(program: LinkProgram, seed: int) -> k.State:
     flows, ring = program.rules.flows, rings.flow
     s.flow.ring_at, s.flow.ring_mask = ring * np.arange(flows), ring - 1
     s.queue[:] = program.queue
+    s.course[: len(program.course)] = program.course
     largest = (program.flow["train"] * (program.flow["mss"] + program.flow["header"])).max()
     complete(s.queue, largest)
     _begin(s, rings.pipes, rings.services)
@@ -79,7 +84,7 @@ def build(program: LinkProgram, seed: int) -> k.State:
     extra = program.rtt_spread * random.random(flows)
     s.flow.start += program.start_spread * random.random(flows)
     for i in range(flows):
-        _lay_pipes(s, i, extra[i])
+        _lay_pipes(s, i, extra[i], int(program.delay_steps[i]))
     return s
 
 
@@ -95,7 +100,7 @@ LEAST_TARGET = 1.5
 
 def complete(queue: NDArray[np.void], largest: float) -> None:
     """Write what follows from the largest packet of the flows [B], without framing, and what CAKE makes of the rate."""
-    queue["mtu"] = np.where(queue["mtu"] > 0.0, queue["mtu"], largest + queue["framing"])
+    queue["mtu"] = np.where(queue["mtu"] > 0.0, queue["mtu"], on_wire(queue, largest))
     cake = queue["kind"] == k.CAKE
     q = queue[cake]
     target = np.maximum(q["target"], LEAST_TARGET * q["mtu"] / q["rate"])
@@ -103,6 +108,12 @@ def complete(queue: NDArray[np.void], largest: float) -> None:
     q["target"] = target
     q["quantum"] = np.clip(np.floor(q["rate"] / TURNS), SHORTEST_TURN, LONGEST_TURN)
     queue[cake] = q
+
+
+def on_wire(queue: NDArray[np.void], size: float) -> NDArray[np.float64]:
+    """What a packet takes on each link [B]: with framing, and in cells if there are some (`kernels/link/queue.py`)."""
+    framed = size + queue["framing"]
+    return np.asarray(np.where(queue["cells"] == 1, np.ceil(framed / 48.0) * 53.0, framed), np.float64)
 
 
 class _Rings(NamedTuple):
@@ -160,6 +171,7 @@ def _layout(program: LinkProgram, rings: _Rings) -> dict[str, tuple[tuple[int, .
         "flow_series": ((program.samples, flows, sampling.COLUMNS), np.float64),
         "queue_series": ((program.samples, queues, sampling.QUEUE_COLUMNS), np.int64),
         "queue_delay_series": ((program.samples, queues), np.float64),
+        "course": ((max(1, len(program.course)),), k.COURSE),
     }
 
 
@@ -172,12 +184,24 @@ def state_bytes(program: LinkProgram) -> int:
 def most_under_way(program: LinkProgram) -> NDArray[np.float64]:
     """Most trains of each flow on the way: a window, or what speech sends until a full queue has drained."""
     flow, queue = program.flow, program.queue
-    largest = (flow["train"] * (flow["mss"] + flow["header"])).max() + queue["framing"]
+    largest = on_wire(queue, (flow["train"] * (flow["mss"] + flow["header"])).max())
     full = np.minimum((queue["limit_packets"] + 1.0) * largest, queue["limit_bytes"] + largest) / queue["rate"]
+    full = np.where(queue["course"] == k.CONSTANT, full, np.inf)
     longest = np.append(full, 0.0)  # the last stands for no queue
-    way = flow["data_delay"] + 0.5 * program.rtt_spread + longest[flow["data_queue0"]] + longest[flow["data_queue1"]]
+    way = (
+        flow["data_delay"]
+        + 0.5 * (program.rtt_spread + _longer(program))
+        + longest[flow["data_queue0"]]
+        + longest[flow["data_queue1"]]
+    )
     speech = flow["app_rate"] * np.minimum(way, program.rules.duration) + 1.0
     return np.asarray(np.ceil(np.where(flow["law"] == k.CBR, speech, flow["max_window"] / flow["train"])), np.float64)
+
+
+def _longer(program: LinkProgram) -> NDArray[np.float64]:
+    """How much longer than at first each flow's round trip may become [s] (flows,)."""
+    rtt = program.course["value"][: program.delay_steps.max(initial=0)]
+    return np.where(program.delay_steps > 0, rtt.max(initial=0.0) - rtt[:1].sum(), 0.0)
 
 
 def rings_of_queues(program: LinkProgram, under_way: float) -> NDArray[np.int64]:
@@ -192,7 +216,7 @@ def rooms_of_pipes(program: LinkProgram, under_way: NDArray[np.float64]) -> NDAr
 
     Behind a queue: the packets in it and those on the way; at most as many as the flow may have under way.
     """
-    rings = np.ones((len(program.flow), int(k.PIPES)), np.int64)
+    rings, longer = np.ones((len(program.flow), int(k.PIPES)), np.int64), _longer(program)
     for i, f in enumerate(program.flow):
         for way, name, delay, size in (
             (k.DATA, "data", f["data_delay"], f["mss"] + f["header"]),
@@ -203,8 +227,8 @@ def rooms_of_pipes(program: LinkProgram, under_way: NDArray[np.float64]) -> NDAr
                 rings[i, int(way)] = power_of_two(under_way[i])
             for hop, number in enumerate(passed, start=1):
                 q = program.queue[number]
-                sent = q["rate"] * (delay + 0.5 * program.rtt_spread[i] if hop == 1 else 0.0) / size
-                held = min(q["limit_packets"], q["limit_bytes"] / size)
+                sent = q["rate"] * (delay + 0.5 * (program.rtt_spread[i] + longer[i]) if hop == 1 else 0.0) / size
+                held = min(q["limit_packets"], q["limit_bytes"] / size) if q["course"] == k.CONSTANT else np.inf
                 rings[i, int(way) + hop] = power_of_two(min(held + sent + 8.0, under_way[i]))
     return rings.ravel()
 
@@ -247,12 +271,13 @@ def _count_hosts(s: k.State, hosts: tuple[str, ...]) -> None:
                 s.subqueue.host[line] = counter.setdefault((int(number), host), line)
 
 
-def _lay_pipes(s: k.State, i: int, extra: float) -> None:
+def _lay_pipes(s: k.State, i: int, extra: float, steps: int) -> None:
     """Propagation, and half the flow's own extra each way, lies behind the first queue, else behind the sender."""
     f = s.flow[i]
     for way, first, delay in ((k.DATA, f.data_queue0, f.data_delay), (k.ACKS, f.ack_queue0, f.ack_delay_path)):
         hop = 0 if first == k.NONE else 1
-        s.pipe[i * int(k.PIPES) + int(way) + hop].delay = delay + 0.5 * extra
+        pipe = s.pipe[i * int(k.PIPES) + int(way) + hop]
+        pipe.delay, pipe.steps = delay + 0.5 * extra, steps
     first = i * int(k.PIPES)
     f.data_pipe1, f.data_pipe2 = first + int(k.DATA) + 1, first + int(k.DATA) + 2
     f.ack_pipe1, f.ack_pipe2 = first + int(k.ACKS) + 1, first + int(k.ACKS) + 2

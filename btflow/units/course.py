@@ -1,0 +1,150 @@
+"""Rates and times that change while an experiment runs: by steps, or as a trace says."""
+
+import hashlib
+import os
+import stat
+from array import array
+from collections.abc import Callable, Sequence
+from typing import TypeGuard
+
+from btflow.errors import UnitError
+from btflow.units.formatting import format_quantity
+from btflow.units.kinds import Kind, Value
+from btflow.units.parsing import parse_quantity
+
+TRACE = "trace:"
+OPPORTUNITY = 1500
+"""Bytes that one line of a trace lets pass [B]: a packet of the greatest length (mahimahi, mm-link(1))."""
+MOST_STEPS, MOST_LINES, LARGEST = 10_000, 1_000_000, 64 * 2**20
+
+
+class Course(float):
+    """A rate or a time that changes. As a number it is the first one, or the mean rate of a trace.
+
+    Attributes:
+        text: As it was given, from which the same is read.
+        times: When each value begins [s], the first at 0; of a trace, when a packet may be sent [ms].
+        values: The values, SI units; empty for a trace.
+        digest: SHA-256 of the times and values.
+    """
+
+    text: str
+    times: Sequence[float]
+    values: Sequence[float]
+    digest: str
+
+    def __new__(cls, number: float, text: str, times: Sequence[float], values: Sequence[float]) -> "Course":
+        """Return the number with its course."""
+        made = super().__new__(cls, number)
+        made.text, made.times, made.values = text, times, values
+        made.digest = hashlib.sha256(array("d", [*times, *values]).tobytes()).hexdigest()
+        return made
+
+    def __getnewargs__(self) -> tuple[float, str, Sequence[float], Sequence[float]]:  # type: ignore[override]  # of more
+        return float(self), self.text, self.times, self.values
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Course) and (self.text, self.digest) == (other.text, other.digest)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash((self.text, self.digest))
+
+
+def highest(value: float) -> float:
+    """Return the highest value of what may change; of a trace, its mean rate."""
+    return max(value.values, default=float(value)) if isinstance(value, Course) else value
+
+
+def is_course(value: object) -> TypeGuard[str]:
+    """Return whether a value is a text of steps or of a trace."""
+    return isinstance(value, str) and ("," in value or "@" in value or value.strip().startswith(TRACE))
+
+
+def read_course(text: str, kind: Kind, field: str, read: Callable[[str], Value]) -> Course:
+    """Return what ``"20 Mbit/s, 5 Mbit/s@30s"`` or ``"trace:FILE"`` says.
+
+    Args:
+        text: The value, and after each comma another and the time from which it holds; or a file of mahimahi's format.
+        kind: What the values are; a trace is of rates.
+        field: Name used in the error.
+        read: Returns one value in SI units, a UnitError if it is wrong.
+
+    Raises:
+        UnitError: It is of another form, its times do not rise, or the file cannot be used.
+    """
+    if text.strip().startswith(TRACE):
+        return _trace(text.strip(), kind, field, read)
+
+    def one(part: str, of: Callable[[str], Value]) -> float:
+        try:
+            found = of(part.strip())
+            assert isinstance(found, int | float)
+            return float(found)
+        except UnitError as error:
+            raise UnitError(field, text, f"has {part.strip()[:30]!r}, which {error.reason}", error.allowed) from None
+
+    first, *later = (part.strip() for part in text.split(","))
+    form = '"20 Mbit/s, 5 Mbit/s@30s"' if kind == "bitrate" else '"30 ms, 80 ms@20s"'
+    if len(later) >= MOST_STEPS:
+        raise UnitError(field, text, f"has {len(later) + 1:,} values", f"at most {MOST_STEPS:,}")
+    times, values = [0.0], [one(first, read)]
+    for step in later:
+        value, at, time = step.partition("@")
+        if not at:
+            allowed = f"a value, and others from a time on: {form}"
+            raise UnitError(field, text, f"has {step[:30]!r}, which says no time", allowed)
+        start = one(time, lambda text: parse_quantity(text, "time"))
+        if start <= times[-1]:
+            raise UnitError(field, text, f"has {step[:30]!r}, which is not after the one before", "times that rise")
+        times.append(start)
+        values.append(one(value, read))
+    plain = [format_quantity(value, kind) for value in values]
+    shown = [plain[0], *(f"{v}@{format_quantity(t, 'time')}" for v, t in zip(plain[1:], times[1:], strict=True))]
+    return Course(values[0], ", ".join(shown), times, values)
+
+
+def _trace(text: str, kind: Kind, field: str, read: Callable[[str], Value]) -> Course:
+    """Return the course that a file says: on each line a time [ms] at which a packet may be sent, again and again."""
+
+    def fail(reason: str, allowed: str) -> UnitError:
+        return UnitError(field, text, reason, allowed)
+
+    if kind != "bitrate":
+        raise fail("is a trace, which says a rate", 'steps such as "30 ms, 80 ms@20s"')
+    name = text.removeprefix(TRACE).strip()
+    try:
+        if not stat.S_ISREG(os.stat(name).st_mode):
+            raise fail("is no file", "a file of mahimahi's format")
+        with open(name, "rb") as file:
+            content = file.read(LARGEST + 1)
+    except (OSError, ValueError) as error:
+        if isinstance(error, UnitError):
+            raise
+        reason = getattr(error, "strerror", None) or error
+        raise fail(f"cannot be read: {reason}", "a file of mahimahi's format") from None
+    lines = content.split(b"\n")
+    lines = lines[:-1] if not lines[-1].strip() else lines
+    if not lines or len(content) > LARGEST or len(lines) > MOST_LINES:
+        found = "is empty" if not lines else f"has more than {MOST_LINES:,} lines or {LARGEST >> 20} MiB"
+        raise fail(found, f"1 to {MOST_LINES:,} lines, a time in ms on each")
+    times = array("d")
+    for number, line in enumerate(lines, 1):
+        if not line.strip().isdigit() or len(line) > 12:
+            shown = line[:20].decode("ascii", "replace")
+            raise fail(
+                f"has {shown!r} on line {number}", "a whole number of milliseconds on each line, as mahimahi has"
+            )
+        times.append(int(line))
+        if times[-1] < times[max(number - 2, 0)]:
+            raise fail(f"goes back on line {number}, to {int(times[-1])} ms", "times that do not fall")
+    if times[-1] == 0:
+        raise fail("ends at 0 ms: it has no length", "a last time after 0")
+    rate = OPPORTUNITY * len(times) / (times[-1] / 1000)
+    try:
+        read(f"{rate!r} B/s")
+    except UnitError as error:
+        raise fail(f"has a mean of {8 * rate:.3g} bit/s, which {error.reason}", error.allowed) from None
+    return Course(rate, text, times, ())
