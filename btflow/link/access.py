@@ -34,6 +34,11 @@ grow and the quantum shrinks on slow links (``btflow.link.state.complete``).
 """
 
 
+def on_wire(size: Any, framing: Any, cells: Any) -> Any:
+    """Return what a packet [B] takes on a link [B], of numbers or arrays: in cells of 53 B for 48 (ITU-T I.361)."""
+    return size + framing + cells * (53 * -(-(size + framing) // 48) - size - framing)
+
+
 class Queue(FrozenModel):
     """One direction of an access link: what waits for it, and its rate."""
 
@@ -83,11 +88,6 @@ class Queue(FrozenModel):
     def limited(self) -> bool:
         """Whether packets can wait here."""
         return math.isfinite(self.rate)
-
-    def on_wire(self, packet: float) -> float:
-        """Return what a packet [B] takes on the link [B]: with framing, and in cells of 53 B for 48 (ITU-T I.361)."""
-        size = packet + self.framing
-        return size if self.link_layer == "ethernet" else math.ceil(size / 48) * 53
 
     def limit_packets(self) -> int | None:
         """Return how many packets may wait; None if the buffer counts bytes."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from btflow.errors import ScenarioError
+from btflow.link.access import on_wire
 from btflow.link.flow import INTERNET, MAX_FLOWS, Flow
 from btflow.units import format_quantity
 from btflow.units.course import highest
@@ -97,7 +98,7 @@ def _buffers(scenario: LinkScenario) -> Iterator[ScenarioError]:
     for name, queue in scenario.queues.items():
         room = queue.limit_bytes(scenario.paths.rtt)
         passing = [flow for flow in scenario.flows if name in scenario.data_queues(flow) and flow.count]
-        largest = max((queue.on_wire(flow.packet) for flow in passing), default=0)
+        largest = max((on_wire(flow.packet, queue.framing, queue.link_layer == "atm") for flow in passing), default=0)
         if room is not None and room < largest:
             assert queue.buffer is not None
             shown = format_quantity(queue.buffer, "buffer")

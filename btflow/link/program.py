@@ -14,7 +14,6 @@ from btflow.link.flow import Flow
 from btflow.link.scenario import LinkScenario
 from btflow.link.state import LinkProgram
 from btflow.options import Fidelity
-from btflow.units.course import Course
 
 LAWS = {
     "newreno": k.NEWRENO,
@@ -78,9 +77,6 @@ def compile_link(scenario: LinkScenario, fidelity: Fidelity = "full") -> LinkPro
         flow=records,
         queue=queues,
         course=course,
-        delay_steps=np.array(
-            [0 if flow.rtt is not None else len(_of_course(scenario.paths.rtt)) for flow, _ in members]
-        ),
         rtt_spread=np.full(len(members), scenario.paths.rtt_spread),
         start_spread=np.array([flow.start_spread for flow, _ in members], float),
         records=max(1, *(_records(scenario, flow) for flow, _ in members)),
@@ -100,6 +96,7 @@ def _fill(record: Any, scenario: LinkScenario, flow: Flow, queues: list[str]) ->
     """Write a flow's constants into its record."""
     rtt = scenario.base_rtt(flow)
     record["data_delay"] = record["ack_delay_path"] = rtt / 2
+    record["delay_steps"] = len(getattr(rtt, "times", ()))
     record["data_loss"], record["ack_loss"] = scenario.paths.loss, scenario.paths.ack_loss
     for way, passed in (("data", scenario.data_queues(flow)), ("ack", scenario.ack_queues(flow))):
         record[f"{way}_queue0"], record[f"{way}_queue1"] = (*(queues.index(n) for n in passed), -1, -1)[:2]
@@ -148,22 +145,16 @@ def write_queue(record: Any, queue: Queue, rtt: float) -> None:
 
 def _lay_courses(scenario: LinkScenario, queues: NDArray[np.void]) -> NDArray[np.void]:
     """Return what changes, the delay first, and write into the queues' records where each finds its own."""
-    parts, rates = [_of_course(scenario.paths.rtt)], [queue.rate for queue in scenario.queues.values()]
-    for record, rate in zip(queues, rates, strict=True):
-        if isinstance(rate, Course):
-            record["course"] = k.STEPS if rate.values else k.TRACE
-            record["course_first"] = sum(map(len, parts))
-            parts.append(_of_course(rate))
-            record["course_end"] = sum(map(len, parts))
-    return np.concatenate(parts)
-
-
-def _of_course(value: float) -> NDArray[np.void]:
-    """Return the times and values of what changes; nothing of what does not."""
-    made = np.zeros(len(value.times) if isinstance(value, Course) else 0, k.COURSE)
-    if isinstance(value, Course):
-        made["at"] = value.times
-        made["value"] = value.values or 0.0
+    found = [scenario.paths.rtt, *(queue.rate for queue in scenario.queues.values())]
+    times, values = ([getattr(one, name, ()) for one in found] for name in ("times", "values"))
+    ends = np.cumsum([len(own) for own in times])
+    queues["course_first"], queues["course_end"] = ends[:-1], ends[1:]
+    queues["course"] = [(k.STEPS if own else k.TRACE) if len(at) else 0 for at, own in zip(times, values, strict=True)][
+        1:
+    ]
+    made = np.zeros(ends[-1], k.COURSE)
+    made["at"] = np.concatenate(times)
+    made["value"] = np.concatenate([own or [0.0] * len(at) for at, own in zip(times, values, strict=True)])
     return made
 
 

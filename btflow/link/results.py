@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ import btflow.accessor  # noqa: F401  # for ds.btflow
 from btflow import __version__
 from btflow.kernels.link import sampling
 from btflow.kernels.link.sampling import BINS_PER_OCTAVE, LOWEST_EXPONENT
-from btflow.kernels.link.state import CBR, CONSTANT, FOREVER, MESSAGES, STEPS, TRACE, State
+from btflow.kernels.link.state import CBR, FOREVER, MESSAGES, STEPS, TRACE, State
 from btflow.link import voip
 from btflow.link.flow import Codec
 from btflow.link.scenario import LinkScenario
@@ -122,7 +122,7 @@ def measured(scenario: LinkScenario, program: LinkProgram, state: State) -> dict
     To make a Dataset of them takes several times as long as a short experiment.
     """
     span = scenario.duration - scenario.warmup_time
-    found = _flows(state, span) | _queues(state, span, _waited(program, state, scenario.warmup_time))
+    found = _flows(state, span) | _queues(state, span)
     return found | _voip(scenario, program, state) | _probes(scenario, program, state)
 
 
@@ -164,31 +164,16 @@ def capacity(s: State) -> Floats:
     for i, q in enumerate(s.queue):
         own = s.course[int(q.course_first) : int(q.course_end)]
         if q.course == STEPS:
-            length = np.diff(np.clip([*own["at"], end], begin, end))
-            found[i] = float(length @ own["value"]) / (end - begin)
+            found[i] = float(np.diff(np.clip([*own["at"], end], begin, end)) @ own["value"]) / (end - begin)
         elif q.course == TRACE:
-            found[i] = OPPORTUNITY * (_passed(own["at"], end) - _passed(own["at"], begin, "left")) / (end - begin)
+            laps, rests = np.divmod(np.round(1e6 * np.array([begin, end])) / 1e3, own["at"][-1])
+            passed = laps * len(own) + np.searchsorted(own["at"], rests, "right")
+            found[i] = OPPORTUNITY * float(passed[1] - passed[0]) / (end - begin)
     return np.asarray(found, np.float64)
 
 
-def _passed(trace: Floats, time: float, side: Literal["left", "right"] = "right") -> int:
-    """Opportunities of a trace [ms] up to a time [s], those at that time included, or on its left alone."""
-    lap, rest = divmod(round(1e6 * time) / 1e3, trace[-1])  # a time is known to the microsecond, a trace to the ms
-    if side == "left" and rest == 0.0 and lap > 0:
-        lap, rest = lap - 1, trace[-1]
-    return int(lap) * len(trace) + int(np.searchsorted(trace, rest, side))
-
-
-def _waited(program: LinkProgram, s: State, warmup: float) -> Floats:
-    """Mean time that what waits takes in each queue [s] (queues,); of a rate that changes by the samples."""
-    span = s.rules.duration - warmup
-    delays = s.queue_delay_series[: int(s.clock[0].sample)][sample_times(program, s) >= warmup]
-    of_samples = delays.mean(axis=0) if len(delays) else np.full(len(s.queue), np.nan)
-    return np.asarray(np.where(s.queue.course == CONSTANT, s.queue.byte_seconds / span / s.queue.rate, of_samples))
-
-
-def _queues(s: State, span: float, waited: Floats) -> dict[str, Measured]:
-    queue, time = s.queue, s.queue_time
+def _queues(s: State, span: float) -> dict[str, Measured]:
+    queue, time, rate = s.queue, s.queue_time, capacity(s)
     mean = time @ np.arange(time.shape[1]) / span
     quantiles = np.array([whole_quantiles(row) for row in time]).reshape(len(time), len(QUANTILES))
     longest = int(np.flatnonzero(time.any(axis=0)).max(initial=0)) + 1
@@ -197,14 +182,12 @@ def _queues(s: State, span: float, waited: Floats) -> dict[str, Measured]:
         "queue_mean_packets": _array(
             dims, mean, "packets", "mean number of packets waiting, the one in service not counted"
         ),
-        "queue_mean_delay": _array(dims, waited, "s", "mean of bytes waiting over capacity"),
+        "queue_mean_delay": _array(dims, queue.byte_seconds / span / rate, "s", "mean of bytes waiting over capacity"),
         "queue_quantile": _array(("queue", "quantile"), quantiles, "packets", "packets waiting"),
         "queue_share": _array(
             ("queue", "packets"), time[:, :longest] / span, "1", "share of the time with so many waiting"
         ),
-        "utilisation": _array(
-            dims, queue.served / (capacity(s) * span), "1", "bytes sent, headers included, over capacity"
-        ),
+        "utilisation": _array(dims, queue.served / (rate * span), "1", "bytes sent, headers included, over capacity"),
         "drops": _array(dims, queue.drops.copy(), "packets", "packets dropped"),
         "arrivals": _array(dims, queue.arrivals.copy(), "packets", "packets that came"),
     }

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from btflow.kernels.link import sampling, state as k
+from btflow.link.access import on_wire
 from btflow.link.flow import Codec
 from btflow.memory import arrays
 from btflow.options import Fidelity
@@ -22,7 +23,6 @@ class LinkProgram:
         flow: Constants of each flow (flows,), dtype ``FLOW``.
         queue: Constants of each queue (queues,), dtype ``QUEUE``; `limit_packets` and `limit_bytes` bound it.
         course: Steps of the delay, then rates that change, dtype ``COURSE``.
-        delay_steps: How many of these are the delay's for each flow (flows,), 0 if its delay is constant.
         rtt_spread: Greatest extra round-trip time of each flow [s] (flows,).
         start_spread: Greatest delay of each flow's start [s] (flows,).
         records: Most messages or voice packets of one flow.
@@ -41,7 +41,6 @@ class LinkProgram:
     flow: NDArray[np.void]
     queue: NDArray[np.void]
     course: NDArray[np.void]
-    delay_steps: NDArray[np.int64]
     rtt_spread: NDArray[np.float64]
     start_spread: NDArray[np.float64]
     records: int
@@ -84,7 +83,7 @@ def build(program: LinkProgram, seed: int) -> k.State:
     extra = program.rtt_spread * random.random(flows)
     s.flow.start += program.start_spread * random.random(flows)
     for i in range(flows):
-        _lay_pipes(s, i, extra[i], int(program.delay_steps[i]))
+        _lay_pipes(s, i, extra[i])
     return s
 
 
@@ -100,7 +99,7 @@ LEAST_TARGET = 1.5
 
 def complete(queue: NDArray[np.void], largest: float) -> None:
     """Write what follows from the largest packet of the flows [B], without framing, and what CAKE makes of the rate."""
-    queue["mtu"] = np.where(queue["mtu"] > 0.0, queue["mtu"], on_wire(queue, largest))
+    queue["mtu"] = np.where(queue["mtu"] > 0.0, queue["mtu"], on_wire(largest, queue["framing"], queue["cells"]))
     cake = queue["kind"] == k.CAKE
     q = queue[cake]
     target = np.maximum(q["target"], LEAST_TARGET * q["mtu"] / q["rate"])
@@ -108,12 +107,6 @@ def complete(queue: NDArray[np.void], largest: float) -> None:
     q["target"] = target
     q["quantum"] = np.clip(np.floor(q["rate"] / TURNS), SHORTEST_TURN, LONGEST_TURN)
     queue[cake] = q
-
-
-def on_wire(queue: NDArray[np.void], size: float) -> NDArray[np.float64]:
-    """What a packet takes on each link [B]: with framing, and in cells if there are some (`kernels/link/queue.py`)."""
-    framed = size + queue["framing"]
-    return np.asarray(np.where(queue["cells"] == 1, np.ceil(framed / 48.0) * 53.0, framed), np.float64)
 
 
 class _Rings(NamedTuple):
@@ -184,24 +177,14 @@ def state_bytes(program: LinkProgram) -> int:
 def most_under_way(program: LinkProgram) -> NDArray[np.float64]:
     """Most trains of each flow on the way: a window, or what speech sends until a full queue has drained."""
     flow, queue = program.flow, program.queue
-    largest = on_wire(queue, (flow["train"] * (flow["mss"] + flow["header"])).max())
+    largest = (flow["train"] * (flow["mss"] + flow["header"])).max()
+    largest = on_wire(largest, queue["framing"], queue["cells"])
     full = np.minimum((queue["limit_packets"] + 1.0) * largest, queue["limit_bytes"] + largest) / queue["rate"]
-    full = np.where(queue["course"] == k.CONSTANT, full, np.inf)
+    full = np.where(len(program.course) == 0, full, np.inf)
     longest = np.append(full, 0.0)  # the last stands for no queue
-    way = (
-        flow["data_delay"]
-        + 0.5 * (program.rtt_spread + _longer(program))
-        + longest[flow["data_queue0"]]
-        + longest[flow["data_queue1"]]
-    )
+    way = flow["data_delay"] + 0.5 * program.rtt_spread + longest[flow["data_queue0"]] + longest[flow["data_queue1"]]
     speech = flow["app_rate"] * np.minimum(way, program.rules.duration) + 1.0
     return np.asarray(np.ceil(np.where(flow["law"] == k.CBR, speech, flow["max_window"] / flow["train"])), np.float64)
-
-
-def _longer(program: LinkProgram) -> NDArray[np.float64]:
-    """How much longer than at first each flow's round trip may become [s] (flows,)."""
-    rtt = program.course["value"][: program.delay_steps.max(initial=0)]
-    return np.where(program.delay_steps > 0, rtt.max(initial=0.0) - rtt[:1].sum(), 0.0)
 
 
 def rings_of_queues(program: LinkProgram, under_way: float) -> NDArray[np.int64]:
@@ -216,7 +199,7 @@ def rooms_of_pipes(program: LinkProgram, under_way: NDArray[np.float64]) -> NDAr
 
     Behind a queue: the packets in it and those on the way; at most as many as the flow may have under way.
     """
-    rings, longer = np.ones((len(program.flow), int(k.PIPES)), np.int64), _longer(program)
+    rings = np.ones((len(program.flow), int(k.PIPES)), np.int64)
     for i, f in enumerate(program.flow):
         for way, name, delay, size in (
             (k.DATA, "data", f["data_delay"], f["mss"] + f["header"]),
@@ -227,8 +210,8 @@ def rooms_of_pipes(program: LinkProgram, under_way: NDArray[np.float64]) -> NDAr
                 rings[i, int(way)] = power_of_two(under_way[i])
             for hop, number in enumerate(passed, start=1):
                 q = program.queue[number]
-                sent = q["rate"] * (delay + 0.5 * (program.rtt_spread[i] + longer[i]) if hop == 1 else 0.0) / size
-                held = min(q["limit_packets"], q["limit_bytes"] / size) if q["course"] == k.CONSTANT else np.inf
+                sent = q["rate"] * (delay + 0.5 * program.rtt_spread[i] if hop == 1 else 0.0) / size
+                held = min(q["limit_packets"], q["limit_bytes"] / size) if len(program.course) == 0 else np.inf
                 rings[i, int(way) + hop] = power_of_two(min(held + sent + 8.0, under_way[i]))
     return rings.ravel()
 
@@ -271,13 +254,13 @@ def _count_hosts(s: k.State, hosts: tuple[str, ...]) -> None:
                 s.subqueue.host[line] = counter.setdefault((int(number), host), line)
 
 
-def _lay_pipes(s: k.State, i: int, extra: float, steps: int) -> None:
+def _lay_pipes(s: k.State, i: int, extra: float) -> None:
     """Propagation, and half the flow's own extra each way, lies behind the first queue, else behind the sender."""
     f = s.flow[i]
     for way, first, delay in ((k.DATA, f.data_queue0, f.data_delay), (k.ACKS, f.ack_queue0, f.ack_delay_path)):
         hop = 0 if first == k.NONE else 1
         pipe = s.pipe[i * int(k.PIPES) + int(way) + hop]
-        pipe.delay, pipe.steps = delay + 0.5 * extra, steps
+        pipe.delay, pipe.steps = delay + 0.5 * extra, f.delay_steps
     first = i * int(k.PIPES)
     f.data_pipe1, f.data_pipe2 = first + int(k.DATA) + 1, first + int(k.DATA) + 2
     f.ack_pipe1, f.ack_pipe2 = first + int(k.ACKS) + 1, first + int(k.ACKS) + 2

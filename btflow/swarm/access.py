@@ -14,10 +14,10 @@ from btflow.kernels.access import state as a
 from btflow.kernels.flow import state as f
 from btflow.kernels.link import state as k
 from btflow.kernels.swarm.state import FOREVER, KINDS, OPENS_TCP, OPENS_UTP, Swarm
-from btflow.link.access import MAX_RATE
+from btflow.link.access import MAX_RATE, on_wire
 from btflow.link.congestion import CongestionControl
 from btflow.link.program import UNLIMITED, write_congestion_control, write_queue
-from btflow.link.state import complete, on_wire
+from btflow.link.state import complete
 from btflow.memory import arrays
 from btflow.swarm.network import Socket
 from btflow.swarm.scenario import PeerClass, Scenario
@@ -71,7 +71,8 @@ class Links:
     @property
     def longest_queue(self) -> float:
         """Longest wait in an uplink's queue [s]."""
-        largest = on_wire(self.queue, (self.template["mss"] + self.template["header"]).max())
+        largest = (self.template["mss"] + self.template["header"]).max()
+        largest = on_wire(largest, self.queue["framing"], self.queue["cells"])
         room = np.minimum((self.queue["limit_packets"] + 1.0) * largest, self.queue["limit_bytes"] + largest)
         waits = np.where(np.isfinite(self.queue["rate"]), room / self.queue["rate"], 0.0)
         return float(waits.max(initial=0.0))

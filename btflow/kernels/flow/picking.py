@@ -124,26 +124,10 @@ def parts(s, entry):
 
 
 @kernel
-def block_number(s, y, entry, b):
-    """Number in the file of block `b` of a part."""
-    part = entry & (1 << s.part_bits) - 1
-    return np.int64(s.begun[y, entry].piece) * s.rules.blocks + (part << 6) + b
-
-
-@kernel
 def any_free(s, y, entry):
     """True if some block of the begun piece of part `entry` was never requested."""
     for part in parts(s, entry):
         if s.begun[y, part].unrequested != bits.EMPTY:
-            return True
-    return False
-
-
-@kernel
-def any_missing(s, y, entry):
-    """True if some block of the begun piece of part `entry` has not come."""
-    for part in parts(s, entry):
-        if s.begun[y, part].missing != bits.EMPTY:
             return True
     return False
 

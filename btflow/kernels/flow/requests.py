@@ -10,6 +10,7 @@ from btflow.kernels import bits
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.flow import mail, picking, transport
 from btflow.kernels.flow.ends import drop_wanted, keeps_unchoked, offer, put_wanted, row_of, wake, wants
+from btflow.kernels.flow.picking_whole import asked_on
 from btflow.kernels.flow.state import LEAVES, NO_LANE, SERVING
 from btflow.kernels.random import shuffle
 from btflow.kernels.swarm import rates, rules
@@ -137,8 +138,9 @@ def head_bytes(s, u):
     """Payload of the block at the head of lane `u` [B]; where all are alike, without a look at which it is."""
     if s.alike == 1:
         return np.int64(rules.block_bytes(s.rules, NIL))
-    block = picking.block_number(s, picking.begun_row(s, u), np.int64(s.run[u, 0].entry), next_block(s, u))
-    return np.int64(rules.block_bytes(s.rules, block))
+    piece = np.int64(s.begun[picking.begun_row(s, u), s.run[u, 0].entry].piece)
+    before = (s.run[u, 0].entry & (1 << s.part_bits) - 1) << 6
+    return np.int64(rules.block_bytes(s.rules, piece * s.rules.blocks + before + next_block(s, u)))
 
 
 @kernel
@@ -258,7 +260,7 @@ def endgame_requests(s, u, t):
         if not bits.has_piece(s.has, row, np.int64(s.begun[y, first].piece)):
             continue
         for entry in picking.parts(s, first):
-            blocks = not_asked(s, u, y, entry)
+            blocks = np.uint64(s.begun[y, entry].missing) & ~asked_on(s, u, entry)
             while blocks != bits.EMPTY:
                 block = (entry << 6) + bits.first(blocks)
                 blocks &= blocks - bits.ONE
@@ -272,19 +274,6 @@ def endgame_requests(s, u, t):
             ask(s, u, chosen[i] >> 6, bits.ONE << np.uint64(chosen[i] & 63), SINGLE, arrival, later)
     elif lane.outstanding == 0:
         lose_interest(s, u, y, g, t)
-
-
-@kernel
-def not_asked(s, u, y, entry):
-    """Missing blocks of a part that are not asked for on lane `u`."""
-    lane, blocks = s.lane[u], np.uint64(s.begun[y, entry].missing)
-    for i in range(lane.runs):
-        if s.run[u, i].entry == entry:
-            blocks &= ~(s.run[u, i].blocks & ~s.run[u, i].cancelled)
-    for i in range(s.runs - lane.awaited, s.runs):
-        if s.run[u, i].entry == entry:
-            blocks &= ~s.run[u, i].blocks
-    return blocks
 
 
 @kernel

@@ -346,7 +346,9 @@ def got_block(s, u, g, entry, b, size, stale, t):
     s.begun[y, entry].missing = bits.without_bit(s.begun[y, entry].missing, b)
     piece = s.begun[y, entry >> s.part_bits << s.part_bits]
     piece.last = max(piece.last, t)
-    done = not picking.any_missing(s, y, entry)
+    done = True
+    for part in picking.parts(s, entry):
+        done = done and s.begun[y, part].missing == bits.EMPTY
     full = done and picking.rows_taken(s, y)
     if done:
         downloading.complete(s, y, entry, piece.last)

@@ -6,8 +6,6 @@ OPPORTUNITY bytes, of several packets, or a part of one. What nobody waits for t
 trace begins anew. `q.slot` is the number of the opportunity that is next, and `q.spare` what is left of it [B].
 """
 
-import math
-
 import numpy as np
 
 from btflow.kernels.compiler.jit import kernel
@@ -86,7 +84,7 @@ def send_by_trace(net, q, size):
         part = min(left, q.spare)
         left -= part
         q.spare -= part
-        if net.rules.warmup <= at <= net.rules.duration:
+        if net.rules.warmup < at <= net.rules.duration:
             q.served += part
         if q.spare == 0.0:
             q.slot += 1
@@ -104,16 +102,12 @@ def count(net, q, begin, end, rate):
 @kernel
 def delay(net, q, t):
     """How long the bytes that wait at `t` will take."""
-    if q.bytes == 0.0:
-        return 0.0
+    free_at, served, slot, spare = q.free_at, q.served, q.slot, q.spare
     if q.course == TRACE:
-        return opportunity(net, q, first_after(net, q, np.int64(0), t) + math.ceil(q.bytes / OPPORTUNITY) - 1) - t
-    i, at, left = in_force(net, q.course_first, q.course_end, t), t, q.bytes
-    while i + 1 < q.course_end and (net.course[i + 1].at - at) * net.course[i].value < left:
-        left -= (net.course[i + 1].at - at) * net.course[i].value
-        at = net.course[i + 1].at
-        i += 1
-    return at + left / net.course[i].value - t
+        q.slot, q.spare = first_after(net, q, np.int64(0), t), OPPORTUNITY
+    takes = max(send(net, q, t, q.bytes) - t, 0.0)
+    q.free_at, q.served, q.slot, q.spare = free_at, served, slot, spare
+    return takes
 
 
 @kernel

@@ -221,6 +221,7 @@ FLOW = record("""
     f8 socket_free  # STREAM: a full socket takes data again when so much of it is free
     f8 data_delay  # propagation, all of it between the first queue (or the sender) and what follows [s]
     f8 ack_delay_path
+    i8 delay_steps  # of both, which are the first in `net.course`
     # -- the laws' other constants (which are used is said in the law's module)
     f8 gain
     f8 alpha  # Vegas
