@@ -168,7 +168,7 @@ def capacity(s: State) -> Floats:
         elif q.course == TRACE:
             laps, rests = np.divmod(np.round(1e6 * np.array([begin, end])) / 1e3, own["at"][-1])
             passed = laps * len(own) + np.searchsorted(own["at"], rests, "right")
-            found[i] = OPPORTUNITY * float(passed[1] - passed[0]) / (end - begin)
+            found[i] = OPPORTUNITY * float(passed[1] - passed[0]) / (end - begin) or q.rate
     return np.asarray(found, np.float64)
 
 

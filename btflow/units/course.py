@@ -5,10 +5,9 @@ import os
 import stat
 from array import array
 from collections.abc import Callable, Sequence
-from typing import TypeGuard
+from typing import NoReturn, TypeGuard
 
 from btflow.errors import UnitError
-from btflow.units.formatting import format_quantity
 from btflow.units.kinds import Kind, Value
 from btflow.units.parsing import parse_quantity
 
@@ -22,7 +21,7 @@ class Course(float):
     """A rate or a time that changes. As a number it is the first one, or the mean rate of a trace.
 
     Attributes:
-        text: As it was given, from which the same is read.
+        text: As it was given.
         times: When each value begins [s], the first at 0; of a trace, when a packet may be sent [ms].
         values: The values, SI units; empty for a trace.
         digest: SHA-256 of the times and values.
@@ -44,13 +43,13 @@ class Course(float):
         return float(self), self.text, self.times, self.values
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Course) and (self.text, self.digest) == (other.text, other.digest)
+        return isinstance(other, Course) and self.digest == other.digest
 
     def __ne__(self, other: object) -> bool:
         return not self == other
 
     def __hash__(self) -> int:
-        return hash((self.text, self.digest))
+        return hash(self.digest)
 
 
 def highest(value: float) -> float:
@@ -67,7 +66,8 @@ def read_course(text: str, kind: Kind, field: str, read: Callable[[str], Value])
     """Return what ``"20 Mbit/s, 5 Mbit/s@30s"`` or ``"trace:FILE"`` says.
 
     Args:
-        text: The value, and after each comma another and the time from which it holds; or a file of mahimahi's format.
+        text: The value, and after each comma another and the time from which it holds; or a file of mahimahi's format:
+            on each line a time [ms] at which a packet may be sent; after the last one they begin anew.
         kind: What the values are; a trace is of rates.
         field: Name used in the error.
         read: Returns one value in SI units, a UnitError if it is wrong.
@@ -75,76 +75,61 @@ def read_course(text: str, kind: Kind, field: str, read: Callable[[str], Value])
     Raises:
         UnitError: It is of another form, its times do not rise, or the file cannot be used.
     """
-    if text.strip().startswith(TRACE):
-        return _trace(text.strip(), kind, field, read)
 
-    def one(part: str, of: Callable[[str], Value]) -> float:
+    def fail(reason: str, allowed: str) -> NoReturn:
+        raise UnitError(field, text, reason, allowed)
+
+    def one(part: str, of: Callable[[str], Value], shown: str = "") -> float:
         try:
             found = of(part.strip())
-            assert isinstance(found, int | float)
-            return float(found)
         except UnitError as error:
-            raise UnitError(field, text, f"has {part.strip()[:30]!r}, which {error.reason}", error.allowed) from None
+            fail(f"has {shown or repr(part.strip()[:30])}, which {error.reason}", error.allowed)
+        assert isinstance(found, int | float)
+        return float(found)
 
-    first, *later = (part.strip() for part in text.split(","))
+    if text.strip().startswith(TRACE):
+        if kind != "bitrate":
+            fail("is a trace, which says a rate", 'steps such as "30 ms, 80 ms@20s"')
+        times = _opportunities(text.strip().removeprefix(TRACE).strip(), fail)
+        rate = OPPORTUNITY * len(times) / (times[-1] / 1000)
+        return Course(one(f"{rate!r} B/s", read, f"a mean of {8 * rate:.3g} bit/s"), text.strip(), times, ())
+    first, *later = text.split(",")
     form = '"20 Mbit/s, 5 Mbit/s@30s"' if kind == "bitrate" else '"30 ms, 80 ms@20s"'
-    if len(later) >= MOST_STEPS:
-        raise UnitError(field, text, f"has {len(later) + 1:,} values", f"at most {MOST_STEPS:,}")
-    times, values = [0.0], [one(first, read)]
+    begin, values = [0.0], [one(first, read)]
     for step in later:
         value, at, time = step.partition("@")
         if not at:
-            allowed = f"a value, and others from a time on: {form}"
-            raise UnitError(field, text, f"has {step[:30]!r}, which says no time", allowed)
-        start = one(time, lambda text: parse_quantity(text, "time"))
-        if start <= times[-1]:
-            raise UnitError(field, text, f"has {step[:30]!r}, which is not after the one before", "times that rise")
-        times.append(start)
+            fail(f"has {step.strip()[:30]!r}, which says no time", f"a value, and others from a time on: {form}")
+        begin.append(one(time, lambda text: parse_quantity(text, "time")))
         values.append(one(value, read))
-    plain = [format_quantity(value, kind) for value in values]
-    shown = [plain[0], *(f"{v}@{format_quantity(t, 'time')}" for v, t in zip(plain[1:], times[1:], strict=True))]
-    return Course(values[0], ", ".join(shown), times, values)
+        if begin[-1] <= begin[-2] or len(begin) > MOST_STEPS:
+            fail(
+                f"has {step.strip()[:30]!r}, which is not after the one before",
+                f"times that rise, {MOST_STEPS:,} at most",
+            )
+    return Course(values[0], text.strip(), begin, values)
 
 
-def _trace(text: str, kind: Kind, field: str, read: Callable[[str], Value]) -> Course:
-    """Return the course that a file says: on each line a time [ms] at which a packet may be sent, again and again."""
-
-    def fail(reason: str, allowed: str) -> UnitError:
-        return UnitError(field, text, reason, allowed)
-
-    if kind != "bitrate":
-        raise fail("is a trace, which says a rate", 'steps such as "30 ms, 80 ms@20s"')
-    name = text.removeprefix(TRACE).strip()
+def _opportunities(name: str, fail: Callable[[str, str], NoReturn]) -> Sequence[float]:
+    """Return the times of a file of mahimahi's format [ms]."""
     try:
         if not stat.S_ISREG(os.stat(name).st_mode):
-            raise fail("is no file", "a file of mahimahi's format")
+            fail("is no file", "a file of mahimahi's format")
         with open(name, "rb") as file:
             content = file.read(LARGEST + 1)
-    except (OSError, ValueError) as error:
-        if isinstance(error, UnitError):
-            raise
-        reason = getattr(error, "strerror", None) or error
-        raise fail(f"cannot be read: {reason}", "a file of mahimahi's format") from None
-    lines = content.split(b"\n")
-    lines = lines[:-1] if not lines[-1].strip() else lines
+    except OSError as error:
+        fail(f"cannot be read: {error.strerror}", "a file of mahimahi's format")
+    lines, times = content.splitlines(), array("d")
     if not lines or len(content) > LARGEST or len(lines) > MOST_LINES:
-        found = "is empty" if not lines else f"has more than {MOST_LINES:,} lines or {LARGEST >> 20} MiB"
-        raise fail(found, f"1 to {MOST_LINES:,} lines, a time in ms on each")
-    times = array("d")
+        found = f"has more than {MOST_LINES:,} lines or {LARGEST >> 20} MiB" if lines else "is empty"
+        fail(found, f"1 to {MOST_LINES:,} lines, a time in ms on each")
     for number, line in enumerate(lines, 1):
         if not line.strip().isdigit() or len(line) > 12:
             shown = line[:20].decode("ascii", "replace")
-            raise fail(
-                f"has {shown!r} on line {number}", "a whole number of milliseconds on each line, as mahimahi has"
-            )
+            fail(f"has {shown!r} on line {number}", "a whole number of milliseconds on each line, as mahimahi has")
         times.append(int(line))
         if times[-1] < times[max(number - 2, 0)]:
-            raise fail(f"goes back on line {number}, to {int(times[-1])} ms", "times that do not fall")
+            fail(f"goes back on line {number}, to {int(line)} ms", "times that do not fall")
     if times[-1] == 0:
-        raise fail("ends at 0 ms: it has no length", "a last time after 0")
-    rate = OPPORTUNITY * len(times) / (times[-1] / 1000)
-    try:
-        read(f"{rate!r} B/s")
-    except UnitError as error:
-        raise fail(f"has a mean of {8 * rate:.3g} bit/s, which {error.reason}", error.allowed) from None
-    return Course(rate, text, times, ())
+        fail("ends at 0 ms: it has no length", "a last time after 0")
+    return times

@@ -146,7 +146,7 @@ RUN = record("""
 BEGUN = record("""
     u8 unrequested missing
     i4 piece spare
-    f8 last  # of a first part: when the last block so far of the piece arrives [s]
+    f8 last  # when the last block so far arrives [s]
 """)
 
 LINK = record("""  # of a peer with an access link

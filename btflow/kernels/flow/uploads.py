@@ -343,15 +343,17 @@ def got_block(s, u, g, entry, b, size, stale, t):
             limiter.charge_packets(s, y, size)
     note_source(s, y, g, t)
     requests.download_rate(s, r, e, t, float(size))
-    s.begun[y, entry].missing = bits.without_bit(s.begun[y, entry].missing, b)
-    piece = s.begun[y, entry >> s.part_bits << s.part_bits]
+    piece = s.begun[y, entry]
+    piece.missing = bits.without_bit(piece.missing, b)
     piece.last = max(piece.last, t)
-    done = True
-    for part in picking.parts(s, entry):
-        done = done and s.begun[y, part].missing == bits.EMPTY
+    last, done = piece.last, piece.missing == bits.EMPTY
+    if done and s.part_bits > 0:
+        for part in picking.parts(s, entry):
+            done = done and s.begun[y, part].missing == bits.EMPTY
+            last = max(last, s.begun[y, part].last)
     full = done and picking.rows_taken(s, y)
     if done:
-        downloading.complete(s, y, entry, piece.last)
+        downloading.complete(s, y, entry, last)
     if r.picker != BEGUN_FIRST:
         block_came(s, y, u, entry, b, done, t)
     if full:
