@@ -300,7 +300,7 @@ def _access(given: Mapping[str, Any]) -> tuple[Table, Table]:
     return table, parameters
 
 
-_BOTH_WAYS = {"aqm": "discipline", "framing": "framing", "framing_in": "link_layer"} | {
+_BOTH_WAYS = {"aqm": "discipline", "framing": "framing", "framing_layer": "link_layer"} | {
     f"aqm_{key}": key for constants in AQM.values() for key in constants
 }
 """Fields of both directions, by the options, or parts of them, that set them."""
@@ -318,7 +318,7 @@ def _apart(given: Table) -> Table:
             raise InputError("aqm", given["aqm"], error.reason, allowed) from None
         given |= {"aqm": name.strip()} | {f"aqm_{key}": value for key, value in constants.items()}
     layer, colon, size = str(given.get("framing", "")).partition(":")
-    return given | ({"framing": size.strip(), "framing_in": layer.strip()} if colon else {})
+    return given | ({"framing": size.strip(), "framing_layer": layer.strip()} if colon else {})
 
 
 def _preset(given: Mapping[str, Any]) -> Table | None:
@@ -374,7 +374,7 @@ def _of_the_option(problem: InputError, texts: Mapping[str, tuple[str, str]], gi
         return type(problem)(option, text, reason, problem.allowed)
     for name in ("aqm", "framing"):
         if problem.field.startswith(f"{name}_") and name in given:
-            part = problem.field.removeprefix(f"{name}_").replace("in", "link layer" if name == "framing" else "in")
+            part = problem.field.removeprefix(f"{name}_")
             return type(problem)(name, given[name], f"its {part} {problem.reason}", problem.allowed)
     prefix = f"access.{HOME}."
     if problem.field.startswith(prefix):

@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from btflow.kernels.link import state as k
-from btflow.link.access import Queue
+from btflow.link.access import Queue, on_wire
 from btflow.link.congestion import CongestionControl
 from btflow.link.flow import Flow
 from btflow.link.scenario import LinkScenario
 from btflow.link.state import LinkProgram
 from btflow.options import Fidelity
+from btflow.units.course import OPPORTUNITY
 
 LAWS = {
     "newreno": k.NEWRENO,
@@ -139,6 +140,7 @@ def write_queue(record: Any, queue: Queue, rtt: float) -> None:
     record["limit_bytes"] = math.inf if limit is None else limit
     record["mtu"] = queue.largest_packet or 0
     record["cells"] = queue.link_layer == "atm"
+    record["opportunity"] = on_wire(OPPORTUNITY, queue.framing, record["cells"])
     record["fair_to_hosts"] = queue.isolation == "triple-isolate"
     _assign(record, queue, _OF_QUEUE)
 

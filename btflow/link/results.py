@@ -18,7 +18,6 @@ from btflow.link import voip
 from btflow.link.flow import Codec
 from btflow.link.scenario import LinkScenario
 from btflow.link.state import LinkProgram
-from btflow.units.course import OPPORTUNITY
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -168,7 +167,7 @@ def capacity(s: State) -> Floats:
         elif q.course == TRACE:
             laps, rests = np.divmod(np.round(1e6 * np.array([begin, end])) / 1e3, own["at"][-1])
             passed = laps * len(own) + np.searchsorted(own["at"], rests, "right")
-            found[i] = OPPORTUNITY * float(passed[1] - passed[0]) / (end - begin) or q.rate
+            found[i] = q.opportunity * float(passed[1] - passed[0]) / (end - begin) or q.rate
     return np.asarray(found, np.float64)
 
 

@@ -13,7 +13,7 @@ from btflow.units.parsing import parse_quantity
 
 TRACE = "trace:"
 OPPORTUNITY = 1500
-"""Bytes that one line of a trace lets pass [B]: a packet of the greatest length (mahimahi, mm-link(1))."""
+"""Bytes that one line of a trace lets pass, and framing [B]: a packet of the greatest length (mahimahi, mm-link(1))."""
 MOST_STEPS, MOST_LINES, LARGEST = 10_000, 1_000_000, 64 * 2**20
 
 

@@ -10,7 +10,6 @@ from btflow.kernels import bits
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.flow import mail, picking, transport
 from btflow.kernels.flow.ends import drop_wanted, keeps_unchoked, offer, put_wanted, row_of, wake, wants
-from btflow.kernels.flow.picking_whole import asked_on
 from btflow.kernels.flow.state import LEAVES, NO_LANE, SERVING
 from btflow.kernels.random import shuffle
 from btflow.kernels.swarm import rates, rules
@@ -260,7 +259,13 @@ def endgame_requests(s, u, t):
         if not bits.has_piece(s.has, row, np.int64(s.begun[y, first].piece)):
             continue
         for entry in picking.parts(s, first):
-            blocks = np.uint64(s.begun[y, entry].missing) & ~asked_on(s, u, entry)
+            blocks = np.uint64(s.begun[y, entry].missing)
+            for i in range(lane.runs):
+                if s.run[u, i].entry == entry:
+                    blocks &= ~(s.run[u, i].blocks & ~s.run[u, i].cancelled)
+            for i in range(s.runs - lane.awaited, s.runs):
+                if s.run[u, i].entry == entry:
+                    blocks &= ~s.run[u, i].blocks
             while blocks != bits.EMPTY:
                 block = (entry << 6) + bits.first(blocks)
                 blocks &= blocks - bits.ONE

@@ -2,7 +2,7 @@
 
 `net.course` has them, one after the other. *Steps*: from `at` [s] on the link sends at `value` [B/s]; a packet that is
 being sent then goes on at the new rate. *Trace* (mahimahi(1), link_queue.cc): at each `at` [ms] the link sends up to
-OPPORTUNITY bytes, of several packets, or a part of one. What nobody waits for then is lost. After its last time the
+`q.opportunity` bytes, of several packets, or a part of one. What nobody waits for then is lost. After its last time the
 trace begins anew. `q.slot` is the number of the opportunity that is next, and `q.spare` what is left of it [B].
 """
 
@@ -10,8 +10,6 @@ import numpy as np
 
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.link.state import TRACE
-
-OPPORTUNITY = 1500.0
 
 
 @kernel
@@ -53,7 +51,7 @@ def begins(net, q, t):
     """When the service of a packet begins that comes at `t`; on a trace an idle link waits for an opportunity."""
     if q.course == TRACE and q.free_at <= t:
         q.slot = first_after(net, q, np.int64(q.slot), t)
-        q.spare = OPPORTUNITY
+        q.spare = q.opportunity
         q.free_at = opportunity(net, q, q.slot)
     return max(t, q.free_at)
 
@@ -88,8 +86,8 @@ def send_by_trace(net, q, size):
             q.served += part
         if q.spare == 0.0:
             q.slot += 1
-            q.spare = OPPORTUNITY
-    q.free_at = opportunity(net, q, q.slot) if q.spare == OPPORTUNITY else at
+            q.spare = q.opportunity
+    q.free_at = opportunity(net, q, q.slot) if q.spare == q.opportunity else at
     return at
 
 
@@ -104,7 +102,7 @@ def delay(net, q, t):
     """How long the bytes that wait at `t` will take."""
     free_at, served, slot, spare = q.free_at, q.served, q.slot, q.spare
     if q.course == TRACE:
-        q.slot, q.spare = first_after(net, q, np.int64(0), t), OPPORTUNITY
+        q.slot, q.spare = first_after(net, q, np.int64(0), t), q.opportunity
     takes = max(send(net, q, t, q.bytes) - t, 0.0)
     q.free_at, q.served, q.slot, q.spare = free_at, served, slot, spare
     return takes

@@ -338,7 +338,7 @@ QUEUE = record("""
     i8 course  # CONSTANT, STEPS, TRACE: where it is in `net.course`
     i8 course_first course_end
     i8 slot  # TRACE: the next opportunity, and what is left of it [B]
-    f8 spare
+    f8 spare opportunity  # TRACE: bytes that one lets pass
     i8 limit_packets  # waiting, the packet in service not counted
     f8 limit_bytes
     f8 framing  # bytes the link layer adds to each packet
