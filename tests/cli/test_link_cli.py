@@ -85,7 +85,7 @@ BAD: list[tuple[tuple[str, ...], str]] = [
     (("--flow", "cubic", "--aqm", "pie:target=3"), "--aqm = 'pie:target=3': its target has no unit"),
     (("--flow", "cubic", "--framing", "ptm:9 B"), "--framing = 'ptm:9 B': its layer is unknown"),
     (("--flow", "cubic", "--rate", "1 Mbit/s, 2 Mbit/s"), "'2 Mbit/s', which says no time"),
-    (("--flow", "cubic", "--rate", "1 Mbit/s, 2 Mbit/s@1s", "--fidelity", "flow"), "which flow fidelity does not know"),
+    (("--flow", "cubic", "--rtt", "1 ms, 2 ms@1s", "--fidelity", "flow"), "which flow fidelity does not know"),
     (("--flow", "cubic", "--rtt", "1 ms, 2 ms@1s", "--motion", "x.html"), "has no motion"),
     (("--flow", "cubic", "--aqm", "codle"), "has the unknown 'codle' (did you mean codel or fq-codel?)"),
     (("--flow", "cubic:0"), "--flow = 'cubic:0': makes 0 flows, which is out of range; allowed: 1 to 1000"),
