@@ -115,7 +115,7 @@ def test_in_no_interval_more_is_delivered_than_the_rate_lets_pass(rate: str, dis
             ends = np.append(at[1:], 1e9)
             return np.asarray(sum(v * np.clip(left - a, 0.0, b - a) for a, b, v in zip(at, ends, value, strict=True)))
         times = np.add.outer(np.arange(1 + 10_000 // at[-1]) * at[-1], at).ravel()
-        return 1500.0 * np.searchsorted(times, 1e3 * left + rounding, "right")
+        return np.asarray(1500.0 * np.searchsorted(times, 1e3 * left + rounding, "right"), np.float64)
 
     ahead, before = came - passed(1e-6), came - passed(-1e-6)
     assert (ahead - np.minimum.accumulate(before)).max() <= link_made.PACKET
