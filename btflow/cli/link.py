@@ -29,7 +29,14 @@ def link(
     model: Annotated[
         Text, typer.Argument(help="Name of a link model, or path of a .toml file; or give options.")
     ] = None,
-    rate: Annotated[Text, typer.Option(metavar="RATE", help='Of the uplink, or "unlimited".  [1 Mbit/s]')] = None,
+    rate: Annotated[
+        Text,
+        typer.Option(
+            metavar="RATE",
+            help='Of the uplink, or "unlimited"; by steps: "20 Mbit/s, 5 Mbit/s@30s"; trace:FILE: as mahimahi has it.  '
+            "[1 Mbit/s]",
+        ),
+    ] = None,
     buffer: Annotated[
         Text,
         typer.Option(
@@ -39,7 +46,15 @@ def link(
     reverse_rate: Annotated[Text, typer.Option(metavar="RATE", help="Of the downlink.  [as --rate]")] = None,
     reverse_buffer: Annotated[Text, typer.Option(metavar="BUFFER", help="Of the downlink.  [as --buffer]")] = None,
     aqm: Annotated[
-        Text, typer.Option(metavar="NAME", help="drop-tail, codel, fq-codel, pie or cake, both ways.  [drop-tail]")
+        Text,
+        typer.Option(
+            metavar="NAME[:KEY=VALUE,...]",
+            help="drop-tail, codel, fq-codel, pie or cake, both ways. Keys: target, interval, quantum (of fq-codel), "
+            "update, burst, alpha and beta (of pie), isolation (of cake).  [drop-tail]",
+        ),
+    ] = None,
+    framing: Annotated[
+        Text, typer.Option(metavar="SIZE", help='Added to each packet: "18 B", or "atm:40 B", in cells.  [0 B]')
     ] = None,
     shaper: Annotated[
         Text, typer.Option(metavar="NAME", help="line, or tbf or htb of a Linux host, whose queue sees super-packets.")
@@ -47,7 +62,9 @@ def link(
     access: Annotated[
         Text, typer.Option(metavar="NAME", help="Access link, such as adsl, that the options above change.")
     ] = None,
-    rtt: Annotated[Text, typer.Option(metavar="TIME", help="Base round-trip time, without queues.  [50 ms]")] = None,
+    rtt: Annotated[
+        Text, typer.Option(metavar="TIME", help='Base round-trip time; by steps: "30 ms, 80 ms@20s".  [50 ms]')
+    ] = None,
     rtt_spread: Annotated[
         Text, typer.Option(metavar="TIME", help="Each flow's RTT is longer by up to this.  [2 ms]")
     ] = None,
@@ -126,6 +143,7 @@ def link(
         "reverse_rate": reverse_rate,
         "reverse_buffer": reverse_buffer,
         "aqm": aqm,
+        "framing": framing,
         "shaper": shaper,
         "access": access,
         "rtt": rtt,

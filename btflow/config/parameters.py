@@ -45,7 +45,10 @@ class Parameter(FrozenModel):
         found = [shape.quantity for shape in shapes if shape.quantity and {shape.quantity.kind, self.kind} <= kinds]
         low = max((q.minimum for q in found if q.minimum is not None), default=None)
         high = min((q.maximum for q in found if q.maximum is not None), default=None)
-        self._quantity = Quantity(self.kind, low, high, bool(found) and all(q.unlimited for q in found))
+        unlimited, steps = (
+            bool(found) and all(marks) for marks in ([q.unlimited for q in found], [q.steps for q in found])
+        )
+        self._quantity = Quantity(self.kind, low, high, unlimited, steps)
         return self
 
     @property

@@ -11,9 +11,10 @@ from btflow.config.files import names
 from btflow.config.kinds import ModelKind, ParametrisedModel
 from btflow.config.parameters import Parameter
 from btflow.config.values import Setting
-from btflow.errors import InputError
+from btflow.errors import InputError, UnitError
 from btflow.swarm.scenario import SWARMS
 from btflow.units import KINDS, Buffer, BytePrefix, Kind, format_quantity
+from btflow.units.course import Course
 from btflow.units.quantity import Quantity
 
 _LEAST = {"classes": 2, "access": 0, "flows": 1}
@@ -156,6 +157,8 @@ class Variable:
             InputError: It is not a value of this variable; the error has its name.
         """
         setting = self._read(given)
+        if isinstance(setting.value, Course):
+            raise UnitError(self.name, setting.text, "changes while it runs: it is no number", "one value, or --set")
         if self.kind in NUMBERS and isinstance(setting.value, str):
             return math.nan
         return setting.text if isinstance(setting.value, tuple | Buffer) else setting.value

@@ -278,7 +278,7 @@ def spec_of(scenario: Scenario | LinkScenario, name: str) -> Spec:
 
 def _pieces(variable: Variable, text: str, block: int) -> tuple[str, ...]:
     """Return the sizes of a piece to choose from: a block and its doubles, and the present one."""
-    found = {block << power: variable.from_si(block << power) for power in range(7)}
+    found = {block << power: variable.from_si(block << power) for power in range(11)}
     found[int(variable.value(text))] = text
     return tuple(found[size] for size in sorted(found))
 

@@ -42,6 +42,8 @@ def check_link(scenario: LinkScenario) -> None:
     Raises:
         InputError: It names the field to lower.
     """
+    for problem in scenario.refuse_courses("the explorer does not show", "one value; btflow link runs the others"):
+        raise problem
     count = sum(flow.count for flow in scenario.flows)
     if count > FLOWS:
         raise InputError("flows", count, WHY, f"at most {FLOWS} flows")

@@ -1,4 +1,4 @@
-"""Sets as bits: the blocks of one piece in one 64-bit mask (so at most 64 blocks), pieces in rows of 64-bit words."""
+"""Sets as bits: pieces in rows of 64-bit words, and the blocks of a piece in one word for each 64 of them."""
 
 import numpy as np
 
@@ -40,6 +40,51 @@ def count(mask):
     while mask != EMPTY:
         mask &= mask - ONE
         n += 1
+    return n
+
+
+@kernel
+def has_block(blocks, p, piece, which, b):
+    """True if block `b` is in one of the two sets of a piece: in blocks[p, piece] their words take turns."""
+    return has(blocks[p, piece, (b >> 6 << 1) + which], b & 63)
+
+
+@kernel
+def put_block(blocks, p, piece, which, b):
+    """Put block `b` into a set of a piece."""
+    blocks[p, piece, (b >> 6 << 1) + which] |= ONE << np.uint64(b & 63)
+
+
+@kernel
+def drop_block(blocks, p, piece, which, b):
+    """Take block `b` out of a set of a piece."""
+    blocks[p, piece, (b >> 6 << 1) + which] &= ~(ONE << np.uint64(b & 63))
+
+
+@kernel
+def any_block(blocks, p, piece, which):
+    """True if a block is in a set of a piece."""
+    for w in range(which, blocks.shape[2], 2):
+        if blocks[p, piece, w] != EMPTY:
+            return True
+    return False
+
+
+@kernel
+def first_block(blocks, p, piece, which):
+    """Lowest block of a set of a piece that is not empty."""
+    w = which
+    while blocks[p, piece, w] == EMPTY:
+        w += 2
+    return (w >> 1 << 6) + first(blocks[p, piece, w])
+
+
+@kernel
+def count_blocks(blocks, p, piece, which):
+    """Number of blocks in a set of a piece."""
+    n = 0
+    for w in range(which, blocks.shape[2], 2):
+        n += count(blocks[p, piece, w])
     return n
 
 

@@ -5,12 +5,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import Field, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from btflow.errors import TableError
 from btflow.units import UNLIMITED, Buffer
+from btflow.units.course import Course
 from btflow.units.quantity import FrozenModel, Quantity
 
+LinkLayer = Literal["ethernet", "atm"]
 Discipline = Literal["drop-tail", "codel", "fq-codel", "pie", "cake"]
 Shaper = Literal["line", "tbf", "htb"]
 SHAPERS: tuple[str, ...] = get_args(Shaper)
@@ -34,21 +36,29 @@ grow and the quantum shrinks on slow links (``btflow.link.state.complete``).
 """
 
 
+def on_wire(size: Any, framing: Any, cells: Any) -> Any:
+    """Return what a packet [B] takes on a link [B], of numbers or arrays: in cells of 53 B for 48 (ITU-T I.361)."""
+    return size + framing + cells * (53 * -(-(size + framing) // 48) - size - framing)
+
+
 class Queue(FrozenModel):
     """One direction of an access link: what waits for it, and its rate."""
 
-    rate: Annotated[float, Quantity("bitrate", MIN_RATE, MAX_RATE, unlimited=True)]
-    """Rate at which packets leave, framing included [B/s]; ``unlimited``: nothing ever waits."""
+    rate: Annotated[float, Quantity("bitrate", MIN_RATE, MAX_RATE, unlimited=True, steps=True)]
+    """Rate at which packets leave, framing included [B/s]; ``unlimited``: nothing ever waits. In full fidelity of links
+    by steps (``20 Mbit/s, 5 Mbit/s@30s``) or by a file of mahimahi (``trace:FILE``), too."""
     buffer: Annotated[Buffer, Quantity("buffer")] | None = None
     """Room for packets that wait; the packet being sent is not counted. Packets, bytes, time at the rate, or
-    bandwidth-delay products (rate times ``paths.rtt``)."""
+    bandwidth-delay products (rate times ``paths.rtt``); of what changes the first value, of a trace the mean rate."""
     discipline: Annotated[Discipline, Quantity("choice")] = "drop-tail"
     """Which packet leaves next, and which is dropped."""
     shaper: Annotated[Shaper, Quantity("choice")] = "line"
     """What sets the rate: ``line``, the wire, which sees packets; ``tbf`` or ``htb`` of a Linux host, whose queue takes
     a super-packet of its senders for one packet. With ``htb`` a packet leaves when its service begins."""
     framing: Annotated[int, Quantity("size", 0, 200)] = 0
-    """Bytes that the link layer adds to each packet [B]."""
+    """Bytes that the link layer adds to each packet [B]; with ``atm`` the trailer of AAL5 (8 B) is one of them."""
+    link_layer: Annotated[LinkLayer, Quantity("choice")] = "ethernet"
+    """``atm``: packet and framing leave in cells of 53 B with room for 48 each, and the rate is that of the cells."""
     target: Annotated[float, Quantity("time", 1e-5, 10)] | None = None
     """CoDel, FQ-CoDel, PIE, CAKE: acceptable queueing delay [s]."""
     interval: Annotated[float, Quantity("time", 1e-4, 100)] | None = None
@@ -70,6 +80,14 @@ class Queue(FrozenModel):
     largest_packet: Annotated[int, Quantity("size", 1, 2**20)] | None = None
     """CoDel, FQ-CoDel, PIE: no packet is dropped if no more than so many bytes (PIE: twice as many) wait behind it;
     CAKE: none that waited no longer than four such packets take; default the largest of any flow, with framing [B]."""
+
+    @model_serializer(mode="wrap")
+    def _dump(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what is as it always was; a rate that changes is the digest of its values: for digests."""
+        found: dict[str, Any] = handler(self)
+        if found["link_layer"] == "ethernet":
+            del found["link_layer"]
+        return found | ({"rate": self.rate.digest} if isinstance(self.rate, Course) else {})
 
     @property
     def limited(self) -> bool:

@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from btflow.errors import ScenarioError
+from btflow.link.access import on_wire
 from btflow.link.flow import INTERNET, MAX_FLOWS, Flow
 from btflow.units import format_quantity
+from btflow.units.course import highest
 
 if TYPE_CHECKING:
     from btflow.link.scenario import LinkScenario
@@ -96,7 +98,7 @@ def _buffers(scenario: LinkScenario) -> Iterator[ScenarioError]:
     for name, queue in scenario.queues.items():
         room = queue.limit_bytes(scenario.paths.rtt)
         passing = [flow for flow in scenario.flows if name in scenario.data_queues(flow) and flow.count]
-        largest = max((flow.packet + queue.framing for flow in passing), default=0)
+        largest = max((on_wire(flow.packet, queue.framing, queue.link_layer == "atm") for flow in passing), default=0)
         if room is not None and room < largest:
             assert queue.buffer is not None
             shown = format_quantity(queue.buffer, "buffer")
@@ -120,7 +122,7 @@ def _work(scenario: LinkScenario) -> Iterator[ScenarioError]:
         if passing:
             share = sum(flow.count * _packets(scenario, flow) for flow in passing)
             smallest = min(flow.packet for flow in passing)
-            packets -= max(0.0, share - queue.rate * scenario.duration / smallest)
+            packets -= max(0.0, share - highest(queue.rate) * scenario.duration / smallest)
     if packets > MAX_PACKETS:
         yield ScenarioError(
             "duration",
@@ -138,7 +140,7 @@ def _packets(scenario: LinkScenario, flow: Flow) -> float:
     assert flow.cc is not None
     mss = flow.cc.mss
     rtt = scenario.base_rtt(flow)
-    rates = [scenario.queues[name].rate / flow.packet for name in scenario.data_queues(flow)]
+    rates = [highest(scenario.queues[name].rate) / flow.packet for name in scenario.data_queues(flow)]
     if rtt > 0:
         rates.append(flow.max_window / mss / rtt)
     if flow.rate is not None:

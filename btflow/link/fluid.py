@@ -9,6 +9,7 @@ from btflow import termination
 from btflow.errors import ScenarioError
 from btflow.kernels.fluid import engine, state as k
 from btflow.kernels.link import state as packets
+from btflow.link.access import on_wire
 from btflow.link.congestion import VARIANTS, CongestionControl
 from btflow.link.flow import Flow
 from btflow.link.scenario import LinkScenario
@@ -59,6 +60,7 @@ def check(scenario: LinkScenario) -> None:
 
 
 def _problems(scenario: LinkScenario) -> Iterator[ScenarioError]:
+    yield from scenario.refuse_courses("flow fidelity does not know", f"one value, or {INSTEAD}")
     for name, queue in scenario.queues.items():
         if queue.discipline != "drop-tail":
             reason = "is no discipline of flow fidelity"
@@ -167,7 +169,8 @@ def build_fluid(program: LinkProgram, seed: int) -> k.Fluid:
     s.hop.empty = 1.0
     for i in range(flows):
         _lay(s, i)
-    s.hop.packet = np.max(program.flow["mss"] + program.flow["header"], initial=1.0) + link.queue.framing
+    largest = np.max(program.flow["mss"] + program.flow["header"], initial=1.0)
+    s.hop.packet = on_wire(largest, link.queue.framing, link.queue.cells)
     s.lane.trip, s.lane.owd = s.lane.plain, s.lane.way
     s.lane.answer = s.lane.fires = s.lane.ends = packets.FOREVER
     step = min(max(STEP * float(s.lane.plain.min(initial=LONGEST_STEP / STEP)), SHORTEST_STEP), LONGEST_STEP)
@@ -191,7 +194,7 @@ def _lay(s: k.Fluid, i: int) -> None:
             passage = s.passage[i, place + hop]
             passage.queue = number
             if number != packets.NONE:
-                passage.wire = size + s.net.queue[number].framing
+                passage.wire = on_wire(size, s.net.queue[number].framing, s.net.queue[number].cells)
                 crossing = passage.wire / s.net.queue[number].rate
                 delay += crossing
                 if way == packets.DATA and crossing > lane.crossing:

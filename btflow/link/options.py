@@ -14,11 +14,12 @@ from typing import Any, TypedDict, Unpack
 from btflow.config.catalog import load_link, names, parse_as
 from btflow.config.files import reference, split_sources
 from btflow.errors import InputError, shorten
-from btflow.link.access import AQM, SHAPERS
+from btflow.link.access import AQM, SHAPERS, Queue
 from btflow.link.flow import INTERNET, MAX_FLOWS
 from btflow.link.scenario import LINKS, LinkScenario
 from btflow.options import parse_settings
 from btflow.units import UNLIMITED, is_unlimited
+from btflow.units.quantity import quantity_of
 
 HOME = "home"
 PROBE_CC = "cubic"
@@ -127,7 +128,6 @@ _QUEUES = {
     "reverse_rate": ("downlink", "rate", "rate of the downlink"),
     "reverse_buffer": ("downlink", "buffer", "buffer of the downlink"),
 }
-_BOTH_WAYS = {"aqm": ("discipline", list(AQM)), "shaper": ("shaper", list(SHAPERS))}
 _PATHS = {
     "rtt": "base round-trip time",
     "loss": "chance that a data packet is lost in the core",
@@ -147,7 +147,7 @@ class LinkOptions(TypedDict, total=False):
     """What ``scenario_from`` takes; those not given, or None, have their defaults."""
 
     rate: str | None
-    """Rate of the uplink, such as "1 Mbit/s", or "unlimited"."""
+    """Rate of the uplink, such as "1 Mbit/s", or "unlimited"; by steps: "20 Mbit/s, 5 Mbit/s@30s"; or "trace:FILE"."""
     buffer: str | None
     """Buffer of the uplink: "100 packets", "150 kB", "200 ms" or "1.5 BDP"."""
     reverse_rate: str | None
@@ -155,7 +155,7 @@ class LinkOptions(TypedDict, total=False):
     reverse_buffer: str | None
     """Buffer of the downlink; as ``buffer``."""
     rtt: str | None
-    """Base round-trip time, without queues."""
+    """Base round-trip time, without queues; by steps: "30 ms, 80 ms@20s"."""
     loss: float | str | None
     """Share of data packets lost in the core."""
     ack_loss: float | str | None
@@ -169,9 +169,11 @@ class LinkOptions(TypedDict, total=False):
     sample: str | None
     """Period of the time series; a 2000th of the duration."""
     aqm: str | None
-    """Discipline of the queues, both ways: drop-tail, codel, fq-codel, pie or cake."""
+    """Discipline of the queues, both ways: drop-tail, codel, fq-codel, pie or cake, such as "codel:target=10ms"."""
     shaper: str | None
     """What sets the queues' rates, both ways: line, or tbf or htb of a Linux host, which sees super-packets."""
+    framing: str | None
+    """Bytes that the link layer adds to each packet, both ways: "18 B", or "atm:40 B", in cells."""
     access: str | Mapping[str, object] | None
     """Access link, such as "adsl", that the options above change."""
     flows: str | Sequence[str] | None
@@ -202,6 +204,7 @@ def scenario_from(**options: Unpack[LinkOptions]) -> LinkScenario:
     for name in given:
         if name not in OPTIONS:
             raise InputError(name, None, "is not an option", ", ".join(OPTIONS))
+    texts_of, given = given, _apart(given)
     flows, texts = _flows(given)
     if not 0 < len(flows) <= MAX_FLOWS:
         reason = "are too many" if flows else "is missing: there is nothing to send"
@@ -224,7 +227,7 @@ def scenario_from(**options: Unpack[LinkOptions]) -> LinkScenario:
     try:
         return parse_as(LINKS, tree).build({n: value for n, value in given.items() if n in tree["parameters"]})
     except InputError as error:
-        raise type(error).all_of([_of_the_option(problem, texts, given) for problem in error.problems]) from None
+        raise type(error).all_of([_of_the_option(problem, texts, texts_of) for problem in error.problems]) from None
 
 
 def _title(flows: list[str], access: object) -> str:
@@ -281,17 +284,43 @@ def _access(given: Mapping[str, Any]) -> tuple[Table, Table]:
                 parameters[name]["default_from"] = follows
             else:
                 table.setdefault(way, {}).setdefault(field, DEFAULTS[name.removeprefix("reverse_")])
-    for name, (field, choices) in _BOTH_WAYS.items():
+    ways = [way for way in ("uplink", "downlink") if not _unlimited(given, way, preset)]
+    for name, field in _BOTH_WAYS.items():
         if name not in given:
             continue
-        ways = [way for way in ("uplink", "downlink") if not _unlimited(given, way, preset)]
         if not ways:
             raise InputError(name, given[name], "is never used: the rate is unlimited", "a rate")
+        quantity = quantity_of(Queue, field)
+        assert quantity is not None
         for way in ways:
-            table.setdefault(way, {})[field] = choices[0]
+            table.setdefault(way, {})[field] = _UNSAID.get(field, given[name])
         sets = [f"access.{HOME}.{way}.{field}" for way in ways]
-        parameters[name] = {"kind": "choice", "meaning": field, "choices": choices, "sets": sets}
+        parameters[name] = {"kind": quantity.kind, "meaning": field.replace("_", " "), "sets": sets}
+        if name in ("aqm", "shaper"):
+            parameters[name]["choices"] = list(AQM if name == "aqm" else SHAPERS)
     return table, parameters
+
+
+_UNSAID = {"discipline": "drop-tail", "framing": "0 B", "link_layer": "ethernet", "shaper": "line"}
+_BOTH_WAYS = {"aqm": "discipline", "shaper": "shaper", "framing": "framing", "framing_layer": "link_layer"} | {
+    f"aqm_{key}": key for constants in AQM.values() for key in constants
+}
+"""Fields of both directions, by the options, or parts of them, that set them."""
+
+
+def _apart(given: Table) -> Table:
+    """Return the options with ``NAME:KEY=VALUE,...`` of ``aqm`` and ``atm:SIZE`` of ``framing`` taken apart."""
+    given = dict(given)
+    name, colon, rest = str(given.get("aqm", "")).partition(":")
+    if colon and name.strip() in AQM:
+        try:
+            _, constants = _split("aqm", f"{name},{rest}", tuple(AQM[name.strip()]), "")
+        except InputError as error:
+            allowed = f"{name}:KEY=VALUE,... with {error.allowed}" if error.allowed else f"{name}, which has no keys"
+            raise InputError("aqm", given["aqm"], error.reason, allowed) from None
+        given |= {"aqm": name.strip()} | {f"aqm_{key}": value for key, value in constants.items()}
+    layer, colon, size = str(given.get("framing", "")).partition(":")
+    return given | ({"framing": size.strip(), "framing_layer": layer.strip()} if colon else {})
 
 
 def _preset(given: Mapping[str, Any]) -> Table | None:
@@ -345,6 +374,10 @@ def _of_the_option(problem: InputError, texts: Mapping[str, tuple[str, str]], gi
         option, text = next(iter(texts.values()))
         reason = f"makes {problem.value} flows{' with the others' * (len(texts) > 1)}, which {problem.reason}"
         return type(problem)(option, text, reason, problem.allowed)
+    for name in ("aqm", "framing"):
+        if problem.field.startswith(f"{name}_") and name in given:
+            part = problem.field.removeprefix(f"{name}_")
+            return type(problem)(name, given[name], f"its {part} {problem.reason}", problem.allowed)
     prefix = f"access.{HOME}."
     if problem.field.startswith(prefix):
         for name, (way, field, _) in _QUEUES.items():

@@ -5,14 +5,16 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from btflow.kernels.link import state as k
-from btflow.link.access import Queue
+from btflow.link.access import Queue, on_wire
 from btflow.link.congestion import CongestionControl
 from btflow.link.flow import Flow
 from btflow.link.scenario import LinkScenario
 from btflow.link.state import LinkProgram
 from btflow.options import Fidelity
+from btflow.units.course import OPPORTUNITY
 
 LAWS = {
     "newreno": k.NEWRENO,
@@ -56,6 +58,7 @@ def compile_link(scenario: LinkScenario, fidelity: Fidelity = "full") -> LinkPro
     queues = np.zeros(len(names), k.QUEUE)
     for record, queue in zip(queues, scenario.queues.values(), strict=True):
         write_queue(record, queue, scenario.paths.rtt)
+    course = _lay_courses(scenario, queues)
     samples = int(scenario.duration / scenario.sample_period) + 1
     rules = k.Rules(
         flows=len(members),
@@ -74,6 +77,7 @@ def compile_link(scenario: LinkScenario, fidelity: Fidelity = "full") -> LinkPro
         rules=rules,
         flow=records,
         queue=queues,
+        course=course,
         rtt_spread=np.full(len(members), scenario.paths.rtt_spread),
         start_spread=np.array([flow.start_spread for flow, _ in members], float),
         records=max(1, *(_records(scenario, flow) for flow, _ in members)),
@@ -93,6 +97,7 @@ def _fill(record: Any, scenario: LinkScenario, flow: Flow, queues: list[str]) ->
     """Write a flow's constants into its record."""
     rtt = scenario.base_rtt(flow)
     record["data_delay"] = record["ack_delay_path"] = rtt / 2
+    record["delay_steps"] = len(getattr(rtt, "times", ()))
     record["data_loss"], record["ack_loss"] = scenario.paths.loss, scenario.paths.ack_loss
     for way, passed in (("data", scenario.data_queues(flow)), ("ack", scenario.ack_queues(flow))):
         record[f"{way}_queue0"], record[f"{way}_queue1"] = (*(queues.index(n) for n in passed), -1, -1)[:2]
@@ -138,8 +143,25 @@ def write_queue(record: Any, queue: Queue, rtt: float) -> None:
     record["limit_packets"] = UNLIMITED if packets is None else packets
     record["limit_bytes"] = math.inf if limit is None else limit
     record["mtu"] = queue.largest_packet or 0
+    record["cells"] = queue.link_layer == "atm"
+    record["opportunity"] = on_wire(OPPORTUNITY, queue.framing, record["cells"])
     record["fair_to_hosts"] = queue.isolation == "triple-isolate"
     _assign(record, queue, _OF_QUEUE)
+
+
+def _lay_courses(scenario: LinkScenario, queues: NDArray[np.void]) -> NDArray[np.void]:
+    """Return what changes, the delay first, and write into the queues' records where each finds its own."""
+    found = [scenario.paths.rtt, *(queue.rate for queue in scenario.queues.values())]
+    times, values = ([getattr(one, name, ()) for one in found] for name in ("times", "values"))
+    ends = np.cumsum([len(own) for own in times])
+    queues["course_first"], queues["course_end"] = ends[:-1], ends[1:]
+    queues["course"] = [(k.STEPS if own else k.TRACE) if len(at) else 0 for at, own in zip(times, values, strict=True)][
+        1:
+    ]
+    made = np.zeros(ends[-1], k.COURSE)
+    made["at"] = np.concatenate(times)
+    made["value"] = np.concatenate([own or [0.0] * len(at) for at, own in zip(times, values, strict=True)])
+    return made
 
 
 def write_congestion_control(record: Any, cc: CongestionControl) -> None:

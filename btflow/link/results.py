@@ -13,7 +13,7 @@ import btflow.accessor  # noqa: F401  # for ds.btflow
 from btflow import __version__
 from btflow.kernels.link import sampling
 from btflow.kernels.link.sampling import BINS_PER_OCTAVE, LOWEST_EXPONENT
-from btflow.kernels.link.state import CBR, FOREVER, MESSAGES, State
+from btflow.kernels.link.state import CBR, FOREVER, MESSAGES, STEPS, TRACE, State
 from btflow.link import voip
 from btflow.link.flow import Codec
 from btflow.link.scenario import LinkScenario
@@ -97,7 +97,7 @@ def to_dataset(scenario: LinkScenario, program: LinkProgram, state: State, seed:
         "cc": _array(("flow",), np.array(program.flow_cc, object), "1", "congestion control"),
         "kind": _array(("flow",), np.array(program.flow_kinds, object), "1", "what its application does"),
         "queue": _array(("queue",), np.array(program.queue_names, object), "1", "access link and direction"),
-        "capacity": _array(("queue",), state.queue.rate.copy(), "B/s", "rate of the link"),
+        "capacity": _array(("queue",), capacity(state), "B/s", "rate of the link, the mean of one that changes"),
         "quantile": _array(_QUANTILE, np.array(QUANTILES), "1", "share of the time or of the samples"),
         "time": _array(("time",), sample_times(program, state), "s", "time since the start"),
     }
@@ -157,8 +157,22 @@ def _flows(s: State, span: float) -> dict[str, Measured]:
     }
 
 
+def capacity(s: State) -> Floats:
+    """Mean rate of each link from the warm-up to the end [B/s] (queues,)."""
+    found, (begin, end) = s.queue.rate.copy(), (s.rules.warmup, s.rules.duration)
+    for i, q in enumerate(s.queue):
+        own = s.course[int(q.course_first) : int(q.course_end)]
+        if q.course == STEPS:
+            found[i] = float(np.diff(np.clip([*own["at"], end], begin, end)) @ own["value"]) / (end - begin)
+        elif q.course == TRACE:
+            laps, rests = np.divmod(np.round(1e6 * np.array([begin, end])) / 1e3, own["at"][-1])
+            passed = laps * len(own) + np.searchsorted(own["at"], rests, "right")
+            found[i] = q.opportunity * float(passed[1] - passed[0]) / (end - begin) or q.rate
+    return np.asarray(found, np.float64)
+
+
 def _queues(s: State, span: float) -> dict[str, Measured]:
-    queue, time = s.queue, s.queue_time
+    queue, time, rate = s.queue, s.queue_time, capacity(s)
     mean = time @ np.arange(time.shape[1]) / span
     quantiles = np.array([whole_quantiles(row) for row in time]).reshape(len(time), len(QUANTILES))
     longest = int(np.flatnonzero(time.any(axis=0)).max(initial=0)) + 1
@@ -167,16 +181,12 @@ def _queues(s: State, span: float) -> dict[str, Measured]:
         "queue_mean_packets": _array(
             dims, mean, "packets", "mean number of packets waiting, the one in service not counted"
         ),
-        "queue_mean_delay": _array(
-            dims, queue.byte_seconds / span / queue.rate, "s", "mean of bytes waiting over capacity"
-        ),
+        "queue_mean_delay": _array(dims, queue.byte_seconds / span / rate, "s", "mean of bytes waiting over capacity"),
         "queue_quantile": _array(("queue", "quantile"), quantiles, "packets", "packets waiting"),
         "queue_share": _array(
             ("queue", "packets"), time[:, :longest] / span, "1", "share of the time with so many waiting"
         ),
-        "utilisation": _array(
-            dims, queue.served / (queue.rate * span), "1", "bytes sent, headers included, over capacity"
-        ),
+        "utilisation": _array(dims, queue.served / (rate * span), "1", "bytes sent, headers included, over capacity"),
         "drops": _array(dims, queue.drops.copy(), "packets", "packets dropped"),
         "arrivals": _array(dims, queue.arrivals.copy(), "packets", "packets that came"),
     }
@@ -327,7 +337,7 @@ def _provenance(scenario: LinkScenario, program: LinkProgram, seed: int, cpu: fl
         "parameters": json.dumps(dict(scenario.parameters)),
         "scenario_hash": scenario.digest(),
         "bottleneck": program.bottleneck,
-        f"rate_{program.bottleneck}": scenario.queues[program.bottleneck].rate if program.bottleneck else 0.0,
+        f"rate_{program.bottleneck}": float(scenario.queues[program.bottleneck].rate) if program.bottleneck else 0.0,
         "duration": scenario.duration,
         "warmup": scenario.warmup_time,
         "seed": seed,

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Iterator
 from typing import Annotated, Self
 
 from pydantic import model_validator
@@ -12,6 +13,7 @@ from btflow.link.access import AccessLink, Queue
 from btflow.link.checks import problems
 from btflow.link.flow import INTERNET, Flow
 from btflow.units import BytePrefix, format_quantity
+from btflow.units.course import Course
 from btflow.units.formatting import counted
 from btflow.units.quantity import FrozenModel, Quantity
 
@@ -21,8 +23,8 @@ _DESCRIPTIVE = {"title", "source"}
 class LinkPaths(FrozenModel):
     """What lies beyond the access links: the core, which is never congested."""
 
-    rtt: Annotated[float, Quantity("time", 0, 10)]
-    """Base round-trip time, end to end and without queues [s]."""
+    rtt: Annotated[float, Quantity("time", 0, 10, steps=True)]
+    """Base round-trip time, end to end and without queues [s]; in full fidelity by steps, too: ``30 ms, 80 ms@20s``."""
     loss: Annotated[float, Quantity("fraction", 0, 0.4)] = 0.0
     """Chance that a data packet is lost in the core."""
     ack_loss: Annotated[float, Quantity("fraction", 0, 0.4)] = 0.0
@@ -77,6 +79,19 @@ class LinkScenario(ParametrisedModel):
         return {name: queue for name, queue in named.items() if queue.limited}
 
     @property
+    def courses(self) -> dict[str, Course]:
+        """Every rate and delay that changes while the experiment runs, by the field's dotted path."""
+        found = {f"access.{name}.rate": queue.rate for name, queue in self.queues.items()} | {
+            "paths.rtt": self.paths.rtt
+        }
+        return {field: value for field, value in found.items() if isinstance(value, Course)}
+
+    def refuse_courses(self, why: str, instead: str) -> Iterator[ScenarioError]:
+        """Yield an error for each of these, where they are not to be had."""
+        for field, value in self.courses.items():
+            yield ScenarioError(field, value.text, f"changes while it runs, which {why}", instead)
+
+    @property
     def bottleneck_queue(self) -> str:
         """Name of the queue that the report is about; empty if no queue has a limited rate."""
         return self.bottleneck or next(iter(self.queues), "")
@@ -109,6 +124,8 @@ class LinkScenario(ParametrisedModel):
         """Return a SHA-256 hex digest of all that can change a result, and of nothing else."""
         content = self.model_dump(exclude={"byte_prefix", "name", "title", "source"})
         content |= {"warmup": self.warmup_time, "sample": self.sample_period, "bottleneck": self.bottleneck_queue}
+        if isinstance(self.paths.rtt, Course):
+            content["paths"]["rtt"] = self.paths.rtt.digest
         for link in content["access"]:
             del link["rtt"]
         for entry in (*content["access"], *(t for f in content["flows"] for t in (f["cc"], f["codec"]) if t)):

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from btflow.kernels.link import sampling, state as k
+from btflow.link.access import on_wire
 from btflow.link.flow import Codec
 from btflow.memory import arrays
 from btflow.options import Fidelity
@@ -21,6 +22,7 @@ class LinkProgram:
         rules: Sizes and times.
         flow: Constants of each flow (flows,), dtype ``FLOW``.
         queue: Constants of each queue (queues,), dtype ``QUEUE``; `limit_packets` and `limit_bytes` bound it.
+        course: Steps of the delay, then rates that change, dtype ``COURSE``.
         rtt_spread: Greatest extra round-trip time of each flow [s] (flows,).
         start_spread: Greatest delay of each flow's start [s] (flows,).
         records: Most messages or voice packets of one flow.
@@ -38,6 +40,7 @@ class LinkProgram:
     rules: k.Rules
     flow: NDArray[np.void]
     queue: NDArray[np.void]
+    course: NDArray[np.void]
     rtt_spread: NDArray[np.float64]
     start_spread: NDArray[np.float64]
     records: int
@@ -71,6 +74,7 @@ def build(program: LinkProgram, seed: int) -> k.State:
     flows, ring = program.rules.flows, rings.flow
     s.flow.ring_at, s.flow.ring_mask = ring * np.arange(flows), ring - 1
     s.queue[:] = program.queue
+    s.course[: len(program.course)] = program.course
     largest = (program.flow["train"] * (program.flow["mss"] + program.flow["header"])).max()
     complete(s.queue, largest)
     _begin(s, rings.pipes, rings.services)
@@ -95,7 +99,7 @@ LEAST_TARGET = 1.5
 
 def complete(queue: NDArray[np.void], largest: float) -> None:
     """Write what follows from the largest packet of the flows [B], without framing, and what CAKE makes of the rate."""
-    queue["mtu"] = np.where(queue["mtu"] > 0.0, queue["mtu"], largest + queue["framing"])
+    queue["mtu"] = np.where(queue["mtu"] > 0.0, queue["mtu"], on_wire(largest, queue["framing"], queue["cells"]))
     cake = queue["kind"] == k.CAKE
     q = queue[cake]
     target = np.maximum(q["target"], LEAST_TARGET * q["mtu"] / q["rate"])
@@ -160,6 +164,7 @@ def _layout(program: LinkProgram, rings: _Rings) -> dict[str, tuple[tuple[int, .
         "flow_series": ((program.samples, flows, sampling.COLUMNS), np.float64),
         "queue_series": ((program.samples, queues, sampling.QUEUE_COLUMNS), np.int64),
         "queue_delay_series": ((program.samples, queues), np.float64),
+        "course": ((max(1, len(program.course)),), k.COURSE),
     }
 
 
@@ -172,8 +177,10 @@ def state_bytes(program: LinkProgram) -> int:
 def most_under_way(program: LinkProgram) -> NDArray[np.float64]:
     """Most trains of each flow on the way: a window, or what speech sends until a full queue has drained."""
     flow, queue = program.flow, program.queue
-    largest = (flow["train"] * (flow["mss"] + flow["header"])).max() + queue["framing"]
+    largest = (flow["train"] * (flow["mss"] + flow["header"])).max()
+    largest = on_wire(largest, queue["framing"], queue["cells"])
     full = np.minimum((queue["limit_packets"] + 1.0) * largest, queue["limit_bytes"] + largest) / queue["rate"]
+    full = np.where(len(program.course) == 0, full, np.inf)
     longest = np.append(full, 0.0)  # the last stands for no queue
     way = flow["data_delay"] + 0.5 * program.rtt_spread + longest[flow["data_queue0"]] + longest[flow["data_queue1"]]
     speech = flow["app_rate"] * np.minimum(way, program.rules.duration) + 1.0
@@ -204,7 +211,7 @@ def rooms_of_pipes(program: LinkProgram, under_way: NDArray[np.float64]) -> NDAr
             for hop, number in enumerate(passed, start=1):
                 q = program.queue[number]
                 sent = q["rate"] * (delay + 0.5 * program.rtt_spread[i] if hop == 1 else 0.0) / size
-                held = min(q["limit_packets"], q["limit_bytes"] / size)
+                held = min(q["limit_packets"], q["limit_bytes"] / size) if len(program.course) == 0 else np.inf
                 rings[i, int(way) + hop] = power_of_two(min(held + sent + 8.0, under_way[i]))
     return rings.ravel()
 
@@ -252,7 +259,8 @@ def _lay_pipes(s: k.State, i: int, extra: float) -> None:
     f = s.flow[i]
     for way, first, delay in ((k.DATA, f.data_queue0, f.data_delay), (k.ACKS, f.ack_queue0, f.ack_delay_path)):
         hop = 0 if first == k.NONE else 1
-        s.pipe[i * int(k.PIPES) + int(way) + hop].delay = delay + 0.5 * extra
+        pipe = s.pipe[i * int(k.PIPES) + int(way) + hop]
+        pipe.delay, pipe.steps = delay + 0.5 * extra, f.delay_steps
     first = i * int(k.PIPES)
     f.data_pipe1, f.data_pipe2 = first + int(k.DATA) + 1, first + int(k.DATA) + 2
     f.ack_pipe1, f.ack_pipe2 = first + int(k.ACKS) + 1, first + int(k.ACKS) + 2

@@ -121,6 +121,11 @@ def _check_link(scenario: LinkScenario, start: object, length: object, fidelity:
         raise InputError(
             "scenario", scenario.title, "has nothing to show: no queue has a limited rate", "a limited rate"
         )
+    cells = [name for name, queue in scenario.queues.items() if queue.link_layer == "atm"]
+    for name in [*scenario.courses, *(f"access.{name}.link_layer" for name in cells)]:
+        raise InputError(
+            name, None, "has no motion: it draws rates that are constant and packets whole", "one rate, no atm"
+        )
     begin = 0.0 if start is None else _seconds("start", start, 0.0)
     if not begin < scenario.duration:
         raise InputError("start", start, "is not before the end", f"less than the duration, {scenario.duration:g} s")

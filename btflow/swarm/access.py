@@ -14,7 +14,7 @@ from btflow.kernels.access import state as a
 from btflow.kernels.flow import state as f
 from btflow.kernels.link import state as k
 from btflow.kernels.swarm.state import FOREVER, KINDS, OPENS_TCP, OPENS_UTP, Swarm
-from btflow.link.access import MAX_RATE
+from btflow.link.access import MAX_RATE, on_wire
 from btflow.link.congestion import CongestionControl
 from btflow.link.program import UNLIMITED, write_congestion_control, write_queue
 from btflow.link.state import complete
@@ -71,7 +71,8 @@ class Links:
     @property
     def longest_queue(self) -> float:
         """Longest wait in an uplink's queue [s]."""
-        largest = (self.template["mss"] + self.template["header"]).max() + self.queue["framing"]
+        largest = (self.template["mss"] + self.template["header"]).max()
+        largest = on_wire(largest, self.queue["framing"], self.queue["cells"])
         room = np.minimum((self.queue["limit_packets"] + 1.0) * largest, self.queue["limit_bytes"] + largest)
         waits = np.where(np.isfinite(self.queue["rate"]), room / self.queue["rate"], 0.0)
         return float(waits.max(initial=0.0))
@@ -179,6 +180,7 @@ def _layout(program: Program, pool: int) -> dict[str, tuple[tuple[int, ...], Any
         "flow_series": ((1, 1, 1), np.float64),
         "queue_series": ((1, 1, 1), np.int64),
         "queue_delay_series": ((1, 1), np.float64),
+        "course": ((1,), k.COURSE),
         "protocol": ((ends,), np.uint8),
         "rings": ((int(a.TOP) + 1,), np.int64),
         "crossed": ((peers, a.COLUMNS), np.float64),

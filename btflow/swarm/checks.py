@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from btflow.errors import ScenarioError
 from btflow.swarm.client import Client
 from btflow.units import format_quantity
+from btflow.units.course import Course
 from btflow.units.formatting import counted
 from btflow.units.quantity import FrozenModel, quantity_of, text_of
 
@@ -115,6 +116,11 @@ def _links(scenario: Scenario) -> Iterator[ScenarioError]:
                 f"is missing while class {linked[0].name} has an access link",
                 "an access link for every class, or for none",
             )
+        for way in ("uplink", "downlink"):
+            rate = getattr(c.access, way).rate if c.access else 0.0
+            if isinstance(rate, Course):
+                reason = "changes while it runs, which swarms do not know"
+                yield ScenarioError(f"classes.{c.name}.access.{way}.rate", rate.text, reason, "one rate")
     if scenario.sockets is None:
         yield ScenarioError("sockets", None, "is missing: the peers have access links", 'such as "linux-2.6"')
     if scenario.transport is not None:

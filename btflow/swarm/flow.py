@@ -77,6 +77,7 @@ def build(program: Program, seed: int, replica: int) -> Flow:
         lacks=lacks if lacks.size else state["want"],
         fast=swarm_state.fast_sets(program, seed, replica),
         fast_lanes=fast_lanes(program),
+        part_bits=part_bits(program),
         **state,
     )
     s.finish[:] = s.ready[:] = k.FOREVER
@@ -112,7 +113,12 @@ def runs(program: Program) -> int:
     """
     if (program.client["requests"] != k.BY_RATE).any():
         return MOST_RUNS
-    return int(min(MOST_RUNS, program.request_room // program.rules.blocks + 8))
+    return int(min(MOST_RUNS, program.request_room // min(program.rules.blocks, 64) + 8))
+
+
+def part_bits(program: Program) -> int:
+    """Parts of a piece, with at most 64 blocks each, as a power of two."""
+    return int((program.rules.blocks - 1) >> 6).bit_length()
 
 
 def super_ends(program: Program) -> int:
@@ -144,7 +150,7 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
         "ready": ((served,), np.float64),
         "lane": ((served,), LANE),
         "run": ((served, runs(program)), RUN),
-        "begun": ((n, MOST_BEGUN), BEGUN),
+        "begun": ((n, MOST_BEGUN << part_bits(program)), BEGUN),
         "order": ((n, slots), np.int64),
         "served": ((n, slots), np.int32),
         "recent": ((n, slots), np.int16),

@@ -127,6 +127,9 @@ def _of_link(c: PeerClass, access: AccessLink) -> Iterator[Refusal]:
         if queue.discipline != "drop-tail":
             problem = f"{is_not} its queues drop packets when they are full and not before"
             yield f"access.{way}.discipline", queue.discipline, problem, "drop-tail"
+        if queue.link_layer != "ethernet":
+            problem = f"{is_not} its packets have one length on the link, their own and framing"
+            yield f"access.{way}.link_layer", queue.link_layer, problem, "ethernet"
     if not math.isfinite(access.uplink.rate):
         problem = f"{is_not} windows on a link without a queue grow packet by packet"
         yield "access.uplink.rate", "unlimited", problem, "a rate"

@@ -163,8 +163,9 @@ def compile_scenario(scenario: Scenario, fidelity: Fidelity = "full") -> Program
 def _request_room(client: Client, fastest: float, rules: Rules) -> int:
     """Entries of the request list of a connection that brings at most `fastest` [B/s], a power of two."""
     pipeline = client.pipeline_floor + client.pipeline_seconds * 2.0 * fastest / rules.block_size
-    refill = min(pipeline, client.pipeline_cap) + rules.blocks
-    entries = int(max(refill, client.pipeline_cap_slope * pipeline)) + int(rules.blocks) + 3
+    spare = min(rules.blocks, 64)
+    refill = min(pipeline, client.pipeline_cap) + spare
+    entries = int(max(refill, client.pipeline_cap_slope * pipeline)) + int(spare) + 3
     return 1 << entries.bit_length()
 
 

@@ -21,7 +21,7 @@ from btflow.units.formatting import counted
 from btflow.units.quantity import FrozenModel, Quantity
 
 MAX_PIECES = 65_535
-MAX_BLOCKS_PER_PIECE = 64
+MAX_BLOCKS_PER_PIECE = 1024
 
 Protocol = Literal["tcp", "utp"]
 

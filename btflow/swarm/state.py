@@ -129,7 +129,7 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
         "begun": ((n, pieces), np.uint16),
         "seed_begun": ((n, pieces), np.uint8),
         "copies": ((pieces, n), np.int16),
-        "blocks": ((n, pieces, 2), np.uint64),
+        "blocks": ((n, pieces, 2 * -(-rules.blocks // 64)), np.uint64),
         "have_at": ((n, pieces), np.uint16),
         "have_log": ((n, pieces), np.uint16),
         "bucket": ((_bucket_count(program),), k.BUCKET),
@@ -159,8 +159,10 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
 
 def _fill_blocks(s: Swarm, program: Program) -> None:
     """All blocks of every piece are missing and were not requested, but for the initial seeds."""
-    s.blocks[:] = (1 << s.rules.blocks) - 1
-    s.blocks[:, -1] = (1 << s.rules.last_piece_blocks) - 1
+    for pieces, blocks in ((slice(None), s.rules.blocks), (-1, s.rules.last_piece_blocks)):
+        words = piece_set(blocks)[: s.blocks.shape[2] // 2]
+        s.blocks[:, pieces] = 0
+        s.blocks[:, pieces, : 2 * words.size] = np.repeat(words, 2)
     s.blocks[program.is_seed == 1] = 0
 
 

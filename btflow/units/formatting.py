@@ -40,6 +40,8 @@ def format_quantity(value: Value, kind: Kind, *, byte_prefix: BytePrefix = "deci
             assert isinstance(value, int | float)
             if math.isinf(value):
                 return UNLIMITED
+            if hasattr(value, "text"):  # it changes: a btflow.units.course.Course
+                return str(value.text)
             return _format_scaled(value, kind, byte_prefix)
         case _:
             assert_never(kind)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -10,6 +10,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 from btflow.units import KINDS, BytePrefix, Kind, Value, format_quantity, parse_quantity, pattern
+from btflow.units.course import Course, is_course, read_course
 
 
 class FrozenModel(BaseModel):
@@ -27,15 +28,22 @@ class Quantity:
         minimum: Smallest allowed value, SI units; None for the kind's own limit.
         maximum: Largest allowed value, SI units; None for the kind's own limit.
         unlimited: Whether ``unlimited`` or ``none`` is taken too, as infinity.
+        steps: Whether it may change while an experiment runs; then it is a ``btflow.units.course.Course``.
     """
 
     kind: Kind
     minimum: float | None = None
     maximum: float | None = None
     unlimited: bool = False
+    steps: bool = False
 
     def read(self, value: object, field: str, byte_prefix: BytePrefix) -> Value:
         """Return ``value`` in SI units; a UnitError of the field if it is out of range or of another kind."""
+        if self.steps and isinstance(value, Course):
+            return value
+        if self.steps and is_course(value):
+            one = replace(self, unlimited=False, steps=False)
+            return read_course(value, self.kind, field, lambda text: one.read(text, field, byte_prefix))
         return parse_quantity(
             value,
             self.kind,
@@ -51,6 +59,8 @@ class Quantity:
         return self.read(value, info.field_name or "value", (info.context or {}).get("byte_prefix", "decimal"))
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        if self.steps:  # pydantic would make a plain float of it
+            return core_schema.with_info_plain_validator_function(self.parse)
         return core_schema.with_info_before_validator_function(self.parse, handler(source))
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
@@ -72,6 +82,8 @@ class Quantity:
             return sourced(bare)
         if self.unlimited:
             bare["pattern"] = rf"^(unlimited|none)$|{bare['pattern']}"
+        if self.steps:
+            bare["pattern"] += "|[,@]|^trace:"
         limits = [format_quantity(float(bound), self.kind) for bound in (low, high)]
         return sourced(bare | {"x-si-unit": info.unit, "x-minimum": limits[0], "x-maximum": limits[1]})
 

@@ -186,7 +186,11 @@ def check_blocks(s: Swarm) -> None:
     """Who lacks a block has it unrequested or outstanding, once, unless in endgame; sums and sets say the same."""
     blocks = s.rules.blocks
     for p in np.flatnonzero(s.mode & (SEEDING | LEFT) == 0):
-        missing, unrequested = (unpacked(s.blocks[p, :, i], blocks) for i in (MISSING, UNREQUESTED))
+        words = s.blocks.shape[2]
+        missing, unrequested = (
+            np.hstack([unpacked(s.blocks[p, :, w], 64) for w in range(i, words, 2)])[:, :blocks]
+            for i in (MISSING, UNREQUESTED)
+        )
         assert not (unrequested & ~missing).any()
         assert s.peer.unrequested[p] == np.count_nonzero(unrequested)
         assert (unpacked(s.want[p], 64).ravel()[: s.rules.pieces] == unrequested.any(axis=1)).all()

@@ -60,6 +60,7 @@ SWARMS: dict[str, dict[str, Any]] = {
     "no delay": {"leechers": 6, "file_size": "700 kB"},
     "delay and loss": {"leechers": 6, "file_size": "700 kB", "rtt": "120 ms", "loss": 0.04, "upload_limit": "50 kB/s"},
     "large blocks": {"leechers": 4, "file_size": "1 MB", "piece_size": "128 KiB", "block_size": "64 KiB"},
+    "many blocks": {"leechers": 3, "file_size": "1 MB", "piece_size": "512 KiB", "block_size": "4 KiB", "rtt": "90 ms"},
     "ASes": {"leechers": 5, "file_size": "500 kB", "leecher_as": ["AS1", "AS4"], "seed_as": ["AS2"], "loss": 0.02},
 }
 

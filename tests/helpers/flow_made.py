@@ -72,7 +72,7 @@ def steps(made: Program, seed: int, looks: int, replica: int = 0) -> Iterator[Fl
 def scenarios(draw: st.DrawFn, most: int = 20_000_000) -> Scenario:
     """Any small swarm that flow runs; at most about `most` bytes are received in all."""
     counts = draw(st.lists(st.integers(1, 10), min_size=1, max_size=3))
-    piece = draw(st.sampled_from([32, 64, 128, 256]))
+    piece = draw(st.sampled_from([32, 64, 128, 256, 1024]))
     size = draw(st.integers(60_000, max(100_000, min(3_000_000, most // sum(counts)))))
     options: dict[str, Any] = draw(_paths(tuple("abc"[: len(counts)])))
     options["arrivals"] = draw(_arrivals(sum(counts)))
@@ -95,7 +95,7 @@ def scenarios(draw: st.DrawFn, most: int = 20_000_000) -> Scenario:
         swarm={
             "file_size": f"{size} B",
             "piece_size": f"{piece} KiB",
-            "block_size": f"{draw(st.sampled_from([8, 16, 32]))} KiB",
+            "block_size": f"{draw(st.sampled_from([4, 8, 16, 32]))} KiB",
         },
         transport=transport,
         **options,

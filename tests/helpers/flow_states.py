@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,9 +23,9 @@ Blocks = set[tuple[int, int]]
 
 
 def bits(mask: Any) -> set[int]:
-    """Return the numbers of the bits of a word that are set."""
+    """Return the numbers of the bits of a word, or of a set of any size, that are set."""
     word = int(mask)
-    return {b for b in range(64) if word >> b & 1}
+    return {b for b in range(word.bit_length()) if word >> b & 1}
 
 
 def pieces(row: Any) -> set[int]:
@@ -52,9 +52,33 @@ def blocks_of(s: Flow, piece: int) -> int:
     return int(s.rules.last_piece_blocks if piece == s.rules.pieces - 1 else s.rules.blocks)
 
 
-def begun_rows(s: Flow, y: int) -> dict[int, Any]:
-    """Return the rows of pieces that a peer fetches, by entry."""
-    return {entry: s.begun[y, entry] for entry in bits(s.peer[y].taken)}
+class Begun(NamedTuple):
+    """A piece that a peer fetches, and its blocks as the bits of a whole number."""
+
+    piece: int
+    missing: int
+    unrequested: int
+
+
+def begun_rows(s: Flow, y: int) -> dict[int, Begun]:
+    """Return the pieces that a peer fetches, by row: what their parts say together."""
+    found = {}
+    for row in bits(s.peer[y].taken):
+        parts = s.begun[y, row << s.part_bits : (row + 1) << s.part_bits]
+        (piece,) = set(parts.piece.tolist())
+        whole = [sum(int(part) << 64 * i for i, part in enumerate(parts[of])) for of in ("missing", "unrequested")]
+        found[row] = Begun(piece, *whole)
+    return found
+
+
+def in_piece(s: Flow, entry: int, numbers: set[int]) -> set[int]:
+    """Return which blocks of its piece the blocks of a part are."""
+    return {b + 64 * (entry % (1 << s.part_bits)) for b in numbers}
+
+
+def arrives(s: Flow, arg: int) -> tuple[int, int]:
+    """Return the block that an event of one under way is about."""
+    return arg >> 14 + s.part_bits, (arg >> 8) % (64 << s.part_bits)
 
 
 def asked(s: Flow, u: int) -> Blocks:
@@ -65,7 +89,7 @@ def asked(s: Flow, u: int) -> Blocks:
         run = s.run[u, i]
         assert bits(run.blocks), "an empty row of requests"
         numbers = bits(run.blocks) - bits(run.cancelled)
-        own = {(int(s.begun[y, run.entry].piece), b) for b in numbers}
+        own = {(int(s.begun[y, run.entry].piece), b) for b in in_piece(s, int(run.entry), numbers)}
         assert not found & own, "a block asked for twice on a lane"
         found |= own
     return found
@@ -80,7 +104,7 @@ def awaited(s: Flow) -> list[Any]:
 def awaited_bytes(s: Flow) -> int:
     """Return the payload of these [B]."""
     last = (s.rules.pieces - 1) * s.rules.blocks + s.rules.last_piece_blocks - 1
-    blocks = [int(node.arg >> 14) * s.rules.blocks + int(node.arg >> 8 & 63) for node in awaited(s)]
+    blocks = [piece * s.rules.blocks + b for piece, b in (arrives(s, int(node.arg)) for node in awaited(s))]
     return sum(int(s.rules.last_block_size if block == last else s.rules.block_size) for block in blocks)
 
 
@@ -264,7 +288,7 @@ def check_fetched(s: Flow, y: int) -> None:
     wanted: Counter[tuple[int, int]] = Counter()
     for u in s.served[y, : peer.n_served]:
         for i in range(s.lane.runs[u]):
-            assert s.run[u, i].entry in rows or bits(s.run[u, i].blocks) <= bits(s.run[u, i].cancelled)
+            assert s.run[u, i].entry >> s.part_bits in rows or bits(s.run[u, i].blocks) <= bits(s.run[u, i].cancelled)
         own = asked(s, int(u))
         wanted.update(own)
         assert {piece for piece, _ in own} <= told_on(s, int(s.lane.h[u])), "asked of one that does not have it"
@@ -280,7 +304,7 @@ def under_way_to(s: Flow, y: int) -> Blocks:
     """Return the blocks that are on their way to a peer, or were when their connection closed."""
     blocks = s.node[(s.node.bucket != NONE) & (s.node.kind == PIECE)]
     found = [int(node.arg) for node in blocks if node.target >> s.rules.slot_bits == y]
-    return {(arg >> 14, arg >> 8 & 63) for arg in found}
+    return {arrives(s, arg) for arg in found}
 
 
 def check_copies(s: Flow, p: int) -> None:

@@ -37,6 +37,18 @@ CASES: dict[str, tuple[tuple[str | made.Table, ...], dict[str, Any]]] = {
     "FQ-CoDel": ((flow("cubic", count=3), "ledbat"), {"queue": {"discipline": "fq-codel"}}),
     "CAKE": ((flow("cubic", count=3, host="pc"), flow("ledbat", host="tv")), {"queue": {"discipline": "cake"}}),
     "PIE": ((flow("newreno", count=2), flow(None, codec="g711")), {"queue": {"discipline": "pie", "framing": "18 B"}}),
+    "steps": (
+        ("cubic", flow(None, codec="g729")),
+        {"rate": "2 Mbit/s, 500 kbit/s@8s", "rtt": "40 ms, 90 ms@12s", "queue": {"discipline": "fq-codel"}},
+    ),
+    "trace, ATM": (
+        ("cubic", flow("newreno", way="down")),
+        {
+            "rate": made.trace([3, 9, 9, 20, 41]),
+            "reverse": "400 kbit/s",
+            "queue": {"framing": "40 B", "link_layer": "atm"},
+        },
+    ),
 }
 NAMES = list(CASES)
 SEED = 2010

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+import hashlib
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -76,6 +79,14 @@ def scenario(
         if value is not None:
             tree[name] = value
     return parse_as(LINKS, tree).build({})
+
+
+def trace(times: Iterable[int]) -> str:
+    """Return a rate by a file of mahimahi's format, with these times [ms]."""
+    content = "".join(f"{time}\n" for time in times)
+    path = Path(tempfile.gettempdir()) / f"btflow-{hashlib.sha256(content.encode()).hexdigest()[:16]}.trace"
+    path.write_text(content)
+    return f"trace:{path}"
 
 
 TRIAL: dict[str, Any] = {

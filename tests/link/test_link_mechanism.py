@@ -25,14 +25,81 @@ def windows(s: k.State, i: int = 0) -> made.Floats:
 # -- the empty link
 
 
-@pytest.mark.parametrize("size", [1, 100, 1448])
-@pytest.mark.parametrize("framing", [0, 18])
-def test_a_message_on_an_empty_link_takes_its_serialisation_and_the_propagation(size: int, framing: int) -> None:
+@pytest.mark.parametrize("discipline", ["drop-tail", "codel"])
+@pytest.mark.parametrize(
+    ("size", "framing", "layer", "wire", "opening"),
+    [
+        (1, 0, "ethernet", 53, 52),
+        (100, 18, "ethernet", 170, 70),
+        (1448, 18, "ethernet", 1518, 70),
+        (1448, 40, "atm", 33 * 53, 2 * 53),  # PPPoE over LLC/SNAP: 1540 B are 32.08 times 48 B, 92 B are 1.92 times
+        (1448, 8, "atm", 32 * 53, 2 * 53),  # IPoA, VC/Mux: 1508 B, 60 B
+        (100, 40, "atm", 4 * 53, 2 * 53),  # 192 B, just full
+    ],
+)
+def test_a_message_on_an_empty_link_takes_its_serialisation_and_the_propagation(
+    size: int, framing: int, layer: str, wire: int, opening: int, discipline: str
+) -> None:
     probe = flow("reno-linux", message=f"{size} B", period="1 s")
-    s = made.run(probe, queue={"framing": f"{framing} B"}, duration="10.5 s")
-    expected = (size + HEADER + framing) / MBIT + 0.025
+    queue = {"framing": f"{framing} B", "link_layer": layer, "discipline": discipline}
+    s = made.run(probe, queue=queue, duration="10.5 s")
+    expected = wire / MBIT + 0.025
     np.testing.assert_allclose(s.record_delay[0, 1:10], expected, atol=1e-9)
-    assert s.record_delay[0, 0] == pytest.approx(expected + HANDSHAKE + framing / MBIT)
+    assert s.record_delay[0, 0] == pytest.approx(expected + opening / MBIT + 0.05)
+
+
+OPPORTUNITIES = [1, 10, 20, 20, 500, 900]  # ms
+
+
+@pytest.mark.parametrize("discipline", ["drop-tail", "codel", "fq-codel", "pie", "cake"])
+@pytest.mark.parametrize(
+    ("rate", "rtt", "size", "delays"),
+    [
+        # 62.5 B of 1500 B leave before the step, the others at twice the rate
+        ("1 Mbit/s, 2 Mbit/s@3.0005s", "50 ms", 1448, [0.037, 0.037, 0.0005 + 1437.5 / (2 * MBIT) + 0.025, 0.031]),
+        ("1 Mbit/s", "50 ms, 90 ms@2.5s, 10 ms@4.5s", 1448, [0.037, 0.037, 0.057, 0.057, 0.017]),
+        # written at 1 s, 2 s, ..., which are 0.1 s, 0.2 s, ... after the trace began anew; what comes at a time is late
+        (OPPORTUNITIES, "50 ms", 1448, [0.425, 0.325, 0.225, 0.125, 0.425, 0.325, 0.225, 0.125, 0.026]),
+        (OPPORTUNITIES, "50 ms", 2896, [0.825, 0.725, 0.625, 0.525, 0.426, 0.326, 0.226, 0.126, 0.035]),  # of 3000 B
+        (OPPORTUNITIES, "50 ms", 100, [0.425]),  # 152 B: the rest of the opportunity is lost
+    ],
+)  # fmt: skip
+def test_a_message_meets_the_rate_and_the_delay_of_its_time(
+    rate: Any, rtt: str, size: int, delays: list[float], discipline: str
+) -> None:
+    probe = flow("reno-linux", message=f"{size} B", period="1 s")
+    rate = rate if isinstance(rate, str) else made.trace(rate)
+    s = made.run(probe, rate=rate, rtt=rtt, queue={"discipline": discipline}, duration="20 s")
+    np.testing.assert_allclose(s.record_delay[0, 1 : len(delays) + 1], delays, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("rate", "mean"),
+    [
+        ("1 Mbit/s, 400 kbit/s@15s, 2 Mbit/s@30s", (5 * 1.0 + 15 * 0.4 + 10 * 2.0) / 30),
+        (range(1, 1001), 12.0),  # one a millisecond, as 12 Mbit/s
+        ([12 * n for n in range(1, 100) for _ in range(3)], 3.0),
+    ],
+)
+def test_a_greedy_flow_takes_the_integral_of_the_rate(rate: Any, mean: float) -> None:
+    changes = rate if isinstance(rate, str) else made.trace(rate)
+    data = made.results("reno-linux", rate=changes, rtt="20 ms", duration="40 s", warmup="10 s")
+    assert float(data.capacity[0]) == pytest.approx(mean * MBIT, rel=1e-3)
+    assert float(data.utilisation[0]) == pytest.approx(1.0, abs=1e-3)
+    assert float(data.goodput[0]) == pytest.approx(mean * MBIT * PAYLOAD / PACKET, rel=5e-3)
+    if not isinstance(rate, str):  # equal to a link of that rate, but for the wait for an opportunity
+        other = made.results("reno-linux", rate=f"{mean} Mbit/s", rtt="20 ms", duration="40 s", warmup="10 s")
+        assert float(data.goodput[0]) == pytest.approx(float(other.goodput[0]), rel=1e-3)
+        assert float(data.rtt_mean[0]) == pytest.approx(float(other.rtt_mean[0]), rel=0.05)
+
+
+def test_a_step_down_makes_a_standing_queue_longer_in_time() -> None:
+    """A window of 60 segments turns over in the time that 60 packets take."""
+    bulk = flow("reno-linux", window=f"{60 * PAYLOAD} B")
+    data = made.results(bulk, rate="1 Mbit/s, 500 kbit/s@20s", duration="40 s")
+    srtt = data.srtt[:, 0].sel(time=[19, 39], method="nearest").values
+    np.testing.assert_allclose(srtt, [60 * SERVICE, 120 * SERVICE], rtol=0.01)
+    assert float(data.queue_delay.max()) <= 60 * PACKET / (MBIT / 2)
 
 
 def test_a_message_of_many_segments_takes_the_serialisation_of_all() -> None:

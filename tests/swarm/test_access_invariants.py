@@ -115,7 +115,7 @@ def swarms(draw: st.DrawFn) -> dict[str, Any]:
         control_connections="separate" if separate else "shared",
         swarm={
             "file_size": f"{draw(st.integers(200, 1200))} kB",
-            "piece_size": f"{draw(st.sampled_from([16, 64, 128, 256]))} KiB",
+            "piece_size": f"{draw(st.sampled_from([16, 64, 128, 256, 2048]))} KiB",
         },
         paths={
             "rtt": f"{draw(st.integers(0, 100))} ms",

@@ -51,7 +51,7 @@ def scenarios(
         seeds=draw(st.integers(1, 3)),
         leechers=leechers,
         file_size=f"{file_size} B",
-        piece_size=f"{draw(st.sampled_from([32, 64, 128, 256, 512]))} KiB",
+        piece_size=f"{draw(st.sampled_from([32, 64, 128, 256, 512, 2048]))} KiB",
         upload_limit=f"{draw(st.floats(5, 200))} kB/s",
         seed_upload_limit=f"{draw(st.floats(5, 200))} kB/s",
         tso=draw(st.booleans()),

@@ -207,12 +207,14 @@ def ask_twice(s, u, y, g, row, t):
     entry = picking_whole.entry_of(s, y, chosen)
     if entry == picking.NOTHING:
         return
-    block, seen, left = picking.NOTHING, 0, np.uint64(s.begun[y, entry].missing)
-    while left != bits.EMPTY:
-        seen += 1
-        if below(s.rng, seen) == 0:
-            block = bits.first(left)
-        left &= left - bits.ONE
+    block, seen = picking.NOTHING, 0
+    for part in picking.parts(s, entry):
+        left = np.uint64(s.begun[y, part].missing)
+        while left != bits.EMPTY:
+            seen += 1
+            if below(s.rng, seen) == 0:
+                block, entry = bits.first(left), part
+            left &= left - bits.ONE
     s.peer[y].endgame = BUSY
     at, later = transport.request_arrivals(s, y, g, t, SINGLE)
     requests.ask(s, u, entry, bits.ONE << np.uint64(block), SINGLE, at, later)
@@ -237,7 +239,7 @@ def look_again(s, g, t):
 
 @kernel
 def complete(s, y, entry, t):
-    """Peer `y` has the piece `entry`: it is entered in the log, and its last one ends the download.
+    """Peer `y` has the piece of part `entry`: it is entered in the log, and its last one ends the download.
 
     Uploaders are looked at one after the other: a piece entered before may come later, and this one is told after it.
     """
@@ -245,7 +247,7 @@ def complete(s, y, entry, t):
     if peer.n_log > 0:
         t = max(t, s.have_time[y, peer.n_log - 1])
     piece = np.int64(s.begun[y, entry].piece)
-    peer.taken = bits.without_bit(peer.taken, entry)
+    peer.taken = bits.without_bit(peer.taken, entry >> s.part_bits)
     bits.drop_piece(s.want, y, piece)
     bits.drop_piece(s.lacks, y, piece)
     s.have_log[y, peer.n_log] = piece

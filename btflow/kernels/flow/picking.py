@@ -1,4 +1,4 @@
-"""Which piece next, by mainline's picker, and the rows of `begun` of the pieces that a peer fetches."""
+"""Which piece next, by mainline's picker, and the parts in `begun` of the pieces that a peer fetches."""
 
 import numpy as np
 
@@ -7,13 +7,14 @@ from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.flow.ends import told_all
 from btflow.kernels.swarm import rules
 from btflow.kernels.swarm.ends import client_of
+from btflow.kernels.swarm.picking_whole import all_blocks
 
 NOTHING = np.int64(-1)
 
 
 @kernel
 def next_piece(s, y, p, row):
-    """Begun piece from which peer `y` asks `p` for blocks, or NOTHING; `row` of `has` is what `y` knows of."""
+    """First part of the piece that peer `y` asks `p` for, or NOTHING; `row` of `has` is what `y` knows of."""
     on_seed = told_all(s, p)
     entry = begun_piece(s, y, row, on_seed)
     if entry != NOTHING:
@@ -36,7 +37,7 @@ def begun_piece(s, y, row, on_seed):
                 continue
             better, fewest, ties = rules.fewer(s.rng, np.int64(s.copies[piece, y]), fewest, ties)
             if better:
-                best = np.int64(s.row[y, piece])
+                best = first_part(s, y, piece)
     return best
 
 
@@ -81,33 +82,54 @@ def first_wanted(s, y, row, n_lost):
 
 @kernel
 def begin(s, y, piece, on_seed):
-    """Row of `begun` for `piece`, a new one unless it has one; NOTHING for no piece, or if all rows are in use."""
+    """First part of `piece` in `begun`, a new one unless it has one; NOTHING for no piece, or if all are in use."""
     if piece == NOTHING:
         return NOTHING
     if not bits.has_piece(s.open, y, piece) and not take_row(s, y, piece):
         return NOTHING
     if on_seed:
         bits.put_piece(s.seeded, y, piece)
-    return np.int64(s.row[y, piece])
+    return first_part(s, y, piece)
 
 
 @kernel
 def take_row(s, y, piece):
-    """A fresh row of `begun` for `piece`; False if all are in use."""
+    """Fresh parts in `begun` for `piece`; False if all are in use."""
     peer = s.peer[y]
     if rows_taken(s, y):
         return False
-    entry = bits.first(~np.uint64(peer.taken))
-    peer.taken = bits.with_bit(peer.taken, entry)
+    row = bits.first(~np.uint64(peer.taken))
+    peer.taken = bits.with_bit(peer.taken, row)
     bits.put_piece(s.open, y, piece)
-    s.row[y, piece] = entry
-    begun = s.begun[y, entry]
-    begun.piece = piece
-    begun.last = 0.0
-    blocks = s.rules.last_piece_blocks if piece == s.rules.pieces - 1 else s.rules.blocks
-    begun.missing = ~bits.EMPTY >> np.uint64(64 - blocks)
-    begun.unrequested = begun.missing
+    s.row[y, piece] = row
+    for part in range(1 << s.part_bits):
+        begun = s.begun[y, (row << s.part_bits) + part]
+        begun.piece = piece
+        begun.last = 0.0
+        begun.missing = begun.unrequested = all_blocks(s, piece, part)
     return True
+
+
+@kernel
+def first_part(s, y, piece):
+    """The first part of a begun piece in `begun`."""
+    return np.int64(s.row[y, piece]) << s.part_bits
+
+
+@kernel
+def parts(s, entry):
+    """All parts of the piece of part `entry`."""
+    first = entry >> s.part_bits << s.part_bits
+    return range(first, first + (1 << s.part_bits))
+
+
+@kernel
+def any_free(s, y, entry):
+    """True if some block of the begun piece of part `entry` was never requested."""
+    for part in parts(s, entry):
+        if s.begun[y, part].unrequested != bits.EMPTY:
+            return True
+    return False
 
 
 @kernel

@@ -1,6 +1,6 @@
 """Which piece next where fast connections take whole ones: the rules of `kernels/swarm/picking_whole.py`.
 
-The blocks of a piece that were never asked for are in its row of `begun`; a piece without one has all of them. Nobody
+The blocks of a piece that were never asked for are in its parts in `begun`; a piece without one has all of them. Nobody
 is offered what another lane gave back: a lane with nothing to ask for looks again after a while.
 """
 
@@ -46,7 +46,7 @@ def next_piece(s, u, y, row):
 def own_piece(s, own, y):
     """The first of the pieces that a lane has for itself of which blocks are left to ask for, or NOTHING."""
     while own.held_from < own.held_to:
-        if free_blocks(s, y, np.int64(own.held_from)) != bits.EMPTY:
+        if any_free(s, y, np.int64(own.held_from)):
             return np.int64(own.held_from)
         own.held_from += 1
     return picking.NOTHING
@@ -132,38 +132,47 @@ def may_hold(s, y, row, piece):
 
 @kernel
 def is_begun(s, y, piece):
-    """True if a piece has a row of `begun`."""
-    entry = np.int64(s.row[y, piece])
-    return bits.has(np.uint64(s.peer[y].taken), entry) and s.begun[y, entry].piece == piece
+    """True if a piece is in `begun`."""
+    row = np.int64(s.row[y, piece])
+    return bits.has(np.uint64(s.peer[y].taken), row) and s.begun[y, row << s.part_bits].piece == piece
 
 
 @kernel
 def entry_of(s, y, piece):
-    """Row of `begun` of a piece, a new one if it has none; NOTHING if all are in use."""
+    """First part of a piece in `begun`, a new one if it has none; NOTHING if all are in use."""
     if not is_begun(s, y, piece) and not picking.take_row(s, y, piece):
         return picking.NOTHING
-    return np.int64(s.row[y, piece])
+    return picking.first_part(s, y, piece)
 
 
 @kernel
-def free_blocks(s, y, piece):
-    """Blocks of a piece that are not asked for."""
+def any_free(s, y, piece):
+    """True if some block of a piece is not asked for."""
     if is_begun(s, y, piece):
-        return np.uint64(s.begun[y, s.row[y, piece]].unrequested)
-    return all_blocks(s, piece) if bits.has_piece(s.lacks, y, piece) else bits.EMPTY
+        return picking.any_free(s, y, picking.first_part(s, y, piece))
+    return bits.has_piece(s.lacks, y, piece)
 
 
 @kernel
 def is_open(s, y, piece):
     """True if no block of a piece was asked for."""
-    return free_blocks(s, y, piece) == all_blocks(s, piece)
+    if not is_begun(s, y, piece):
+        return bits.has_piece(s.lacks, y, piece)
+    first = picking.first_part(s, y, piece)
+    for entry in picking.parts(s, first):
+        if s.begun[y, entry].unrequested != all_blocks(s, piece, entry - first):
+            return False
+    return True
 
 
 @kernel
 def under_way(s, y, piece):
     """True if blocks of a piece were asked for and have not come."""
-    begun = s.begun[y, s.row[y, piece]]
-    return is_begun(s, y, piece) and begun.missing & ~begun.unrequested != bits.EMPTY
+    for entry in picking.parts(s, picking.first_part(s, y, piece)):
+        begun = s.begun[y, entry]
+        if begun.missing & ~begun.unrequested != bits.EMPTY:
+            return is_begun(s, y, piece)
+    return False
 
 
 @kernel
@@ -217,14 +226,15 @@ def give_back(s, y, u, entry, blocks):
 @kernel
 def lost_block(s, g, arg):
     """A block for end `g` was under way when its connection closed: it is free again, unless asked for elsewhere."""
-    y, b, piece = g >> s.rules.slot_bits, arg >> 8 & 63, arg >> 14
+    y, b, piece = g >> s.rules.slot_bits, arg >> 8 & 63, arg >> 14 + s.part_bits
     if client_of(s, y).picker != BEGUN_FIRST and s.peer[y].present == 1 and is_begun(s, y, piece):
-        give_back(s, y, picking.NOTHING, np.int64(s.row[y, piece]), bits.ONE << np.uint64(b))
+        entry = picking.first_part(s, y, piece) + (arg >> 14 & (1 << s.part_bits) - 1)
+        give_back(s, y, picking.NOTHING, entry, bits.ONE << np.uint64(b))
 
 
 @kernel
 def asked_on(s, u, entry):
-    """Blocks of a begun piece that are asked for on lane `u`, or under way."""
+    """Blocks of a part that are asked for on lane `u`, or under way."""
     found = bits.EMPTY
     for i in range(s.lane[u].runs):
         if s.run[u, i].entry == entry:
@@ -240,6 +250,6 @@ def release(s, g):
     """What was taken for end `g` alone and not asked for is free again."""
     own, y = s.tally[g], g >> s.rules.slot_bits
     for piece in range(own.held_from, own.held_to):
-        if free_blocks(s, y, np.int64(piece)) != bits.EMPTY:
+        if any_free(s, y, np.int64(piece)):
             put_wanted(s, y, np.int64(piece))
     own.held_from = own.held_to = 0

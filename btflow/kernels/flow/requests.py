@@ -1,4 +1,4 @@
-"""Requests on a lane, in rows of blocks of one piece: put behind the others, sent, taken back; endgame.
+"""Requests on a lane, in rows of blocks of one part of a piece: put behind the others, sent, taken back; endgame.
 
 A request's own time is the one at which it reaches the uploader, who sees no request before. `u` is the lane that
 serves, `g` the end of the peer that fetches.
@@ -38,7 +38,15 @@ def room(s, u):
 
 @kernel
 def take_blocks(s, u, y, g, entry, most, t):
-    """Ask on lane `u` at `t` for up to `most` unrequested blocks of the begun piece `entry`."""
+    """Ask on lane `u` at `t` for up to `most` unrequested blocks of the begun piece whose first part is `entry`."""
+    for part in picking.parts(s, entry):
+        if most > 0 and s.begun[y, part].unrequested != bits.EMPTY and room(s, u):
+            most -= take_of_part(s, u, y, g, part, most, t)
+
+
+@kernel
+def take_of_part(s, u, y, g, entry, most, t):
+    """The same of one part of it; returns how many."""
     piece, peer = s.begun[y, entry], s.peer[y]
     blocks = bits.EMPTY
     n = 0
@@ -50,7 +58,7 @@ def take_blocks(s, u, y, g, entry, most, t):
         n += 1
     piece.unrequested = left
     peer.unrequested -= n
-    if left == bits.EMPTY:
+    if left == bits.EMPTY and not picking.any_free(s, y, entry):
         bits.drop_piece(s.open, y, np.int64(piece.piece))
         drop_wanted(s, y, np.int64(piece.piece))
     if rules.endgame_begins(client_of(s, y), peer.unrequested):
@@ -58,6 +66,7 @@ def take_blocks(s, u, y, g, entry, most, t):
     at, later = transport.request_arrivals(s, y, g, t, n)
     if client_of(s, y).picker == BEGUN_FIRST or not joins(s, u, entry, blocks, n, at, later):
         ask(s, u, entry, blocks, n, at, later)
+    return n
 
 
 @kernel
@@ -119,7 +128,7 @@ def lose_interest(s, u, y, g, t):
 
 @kernel
 def next_block(s, u):
-    """Number, in its piece, of the block at the head of lane `u`."""
+    """Number, in its part of a piece, of the block at the head of lane `u`."""
     return bits.first(s.run[u, 0].blocks)
 
 
@@ -129,7 +138,8 @@ def head_bytes(s, u):
     if s.alike == 1:
         return np.int64(rules.block_bytes(s.rules, NIL))
     piece = np.int64(s.begun[picking.begun_row(s, u), s.run[u, 0].entry].piece)
-    return np.int64(rules.block_bytes(s.rules, piece * s.rules.blocks + next_block(s, u)))
+    before = (s.run[u, 0].entry & (1 << s.part_bits) - 1) << 6
+    return np.int64(rules.block_bytes(s.rules, piece * s.rules.blocks + before + next_block(s, u)))
 
 
 @kernel
@@ -199,7 +209,7 @@ def enter_endgame(s, y):
     peer.endgame = 1
     left = np.uint64(peer.taken)
     while left != bits.EMPTY:
-        put_wanted(s, y, np.int64(s.begun[y, bits.first(left)].piece))
+        put_wanted(s, y, np.int64(s.begun[y, bits.first(left) << s.part_bits].piece))
         left &= left - bits.ONE
 
 
@@ -244,22 +254,22 @@ def endgame_requests(s, u, t):
     chosen, seen = s.scratch[2], NIL
     left = np.uint64(s.peer[y].taken)
     while left != bits.EMPTY and most > 0:
-        entry = bits.first(left)
+        first = bits.first(left) << s.part_bits
         left &= left - bits.ONE
-        begun = s.begun[y, entry]
-        if not bits.has_piece(s.has, row, np.int64(begun.piece)):
+        if not bits.has_piece(s.has, row, np.int64(s.begun[y, first].piece)):
             continue
-        blocks = np.uint64(begun.missing)
-        for i in range(lane.runs):
-            if s.run[u, i].entry == entry:
-                blocks &= ~(s.run[u, i].blocks & ~s.run[u, i].cancelled)
-        for i in range(s.runs - lane.awaited, s.runs):
-            if s.run[u, i].entry == entry:
-                blocks &= ~s.run[u, i].blocks
-        while blocks != bits.EMPTY:
-            block = (entry << 6) + bits.first(blocks)
-            blocks &= blocks - bits.ONE
-            seen = rules.draw_missing(s.rng, chosen, most, seen, block)
+        for entry in picking.parts(s, first):
+            blocks = np.uint64(s.begun[y, entry].missing)
+            for i in range(lane.runs):
+                if s.run[u, i].entry == entry:
+                    blocks &= ~(s.run[u, i].blocks & ~s.run[u, i].cancelled)
+            for i in range(s.runs - lane.awaited, s.runs):
+                if s.run[u, i].entry == entry:
+                    blocks &= ~s.run[u, i].blocks
+            while blocks != bits.EMPTY:
+                block = (entry << 6) + bits.first(blocks)
+                blocks &= blocks - bits.ONE
+                seen = rules.draw_missing(s.rng, chosen, most, seen, block)
     n = np.int64(min(seen, most))
     if n > 0:
         shuffle(s.rng, chosen, n)

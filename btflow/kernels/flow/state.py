@@ -10,8 +10,9 @@ lies in `s.run[u, :]`, a row for each piece and refill, in the order in which it
     want[p]    pieces that p needs: with unrequested blocks, in endgame with missing ones
     has[p]     pieces of p that its neighbours are told of
     shown[p]   those whose neighbours' interest p has been told of: a round trip later
-    begun[p]   pieces that are being fetched, with their blocks; the bits of peer.taken say which rows are in use
-    row[p]     the row of a begun piece
+    begun[p]   pieces that are being fetched: 1 << part_bits records for each, its *parts* of 64 blocks;
+               the bits of peer.taken say which pieces are in use. `entry` is the number of a part
+    row[p]     which of these pieces a begun piece is; its first part is row << part_bits
     open[p]    begun pieces that have blocks which were never requested
     seeded[p]  pieces that were begun on a seed
     listed[h]  how often the choker had run (peer.rechokes) when end `h` got into its list
@@ -67,7 +68,7 @@ PEER = record("""  # cache line 1: uploading
     i4 active  # lanes that are sending
     f8 due_at  # the choker is to run then [s]
     # cache line 2: downloading
-    u8 taken  # rows of `begun` in use
+    u8 taken  # pieces of `begun` in use
     f8 last_have
     i4 unrequested  # blocks never requested
     i4 n_log  # pieces it has verified, whether told or not
@@ -133,7 +134,7 @@ LANE = record("""
 """)
 
 RUN = record("""
-    u8 blocks  # of one piece, asked for together, sent in rising order
+    u8 blocks  # of one part of a piece, asked for together, sent in rising order
     f8 at  # when the first of them may begin [s]
     f8 later  # when the others may
     i4 entry  # of `begun`
@@ -250,5 +251,5 @@ Flow = namedtuple(
     "rules client alike neighbours lanes lane_bits runs peer end wire order recent served has shown want open "
     "seeded row lane finish ready run begun copies have_log have_time random_order round queue registered spare "
     "births node bucket clock rng rtt loss scratch number gaps bursts soonest delay drawn repeats heard latest "
-    "offers listed net lacks tally session ranks up fast fast_lanes",
+    "offers listed net lacks tally session ranks up fast fast_lanes part_bits",
 )

@@ -297,7 +297,8 @@ def await_block(s, u, entry, b, t):
     run = s.run[u, s.runs - lane.awaited]
     run.entry = entry
     run.blocks = bits.ONE << np.uint64(b)
-    number = (np.int64(s.begun[picking.begun_row(s, u), entry].piece) << 6) + b
+    piece, part = np.int64(s.begun[picking.begun_row(s, u), entry].piece), entry & (1 << s.part_bits) - 1
+    number = (((piece << s.part_bits) + part) << 6) + b
     post(s, t, PIECE, np.int64(lane.g), (number << 8) + lane.use, s.end[lane.g].generation)
 
 
@@ -305,15 +306,16 @@ def await_block(s, u, entry, b, t):
 def awaited_block(s, g, arg, t):
     """A block arrives at end `g` that was awaited."""
     y, h = g >> s.rules.slot_bits, np.int64(s.end[g].mate)
-    use, b, piece = arg & 255, arg >> 8 & 63, arg >> 14
+    use, b, piece = arg & 255, arg >> 8 & 63, arg >> 14 + s.part_bits
     u = ((h >> s.rules.slot_bits) << s.lane_bits) + s.end[h].lane if s.end[h].lane != NO_LANE else picking.NOTHING
-    entry, came = np.int64(s.row[y, piece]), not bits.has_piece(s.lacks, y, piece)
+    part, came = arg >> 14 & (1 << s.part_bits) - 1, not bits.has_piece(s.lacks, y, piece)
+    entry = picking.first_part(s, y, piece) + part
     if came or (u != picking.NOTHING and s.lane[u].use != use):
         u = picking.NOTHING  # cancelled, and its row may be another piece's by now; or choked since
     elif u != picking.NOTHING and not requests.no_longer_awaited(s, u, entry, bits.ONE << np.uint64(b)):
         u = picking.NOTHING  # cancelled
     stale = came or not bits.has(s.begun[y, entry].missing, b)
-    size = np.int64(rules.block_bytes(s.rules, piece * s.rules.blocks + b))
+    size = np.int64(rules.block_bytes(s.rules, piece * s.rules.blocks + (part << 6) + b))
     if got_block(s, u, g, entry, b, size, stale, t):
         downloading.announce(s, y)
     if u != picking.NOTHING:
@@ -322,7 +324,7 @@ def awaited_block(s, g, arg, t):
 
 @kernel
 def got_block(s, u, g, entry, b, size, stale, t):
-    """Block `b` of the begun piece `entry` arrives at end `g` at `t`; True if that completes it.
+    """Block `b` of the part `entry` of a begun piece arrives at end `g` at `t`; True if that completes it.
 
     It comes on lane `u`, which may be NOTHING if it has ended since. A stale block was not wanted any more.
     """
@@ -344,10 +346,14 @@ def got_block(s, u, g, entry, b, size, stale, t):
     piece = s.begun[y, entry]
     piece.missing = bits.without_bit(piece.missing, b)
     piece.last = max(piece.last, t)
-    done = piece.missing == bits.EMPTY
+    last, done = piece.last, piece.missing == bits.EMPTY
+    if done and s.part_bits > 0:
+        for part in picking.parts(s, entry):
+            done = done and s.begun[y, part].missing == bits.EMPTY
+            last = max(last, s.begun[y, part].last)
     full = done and picking.rows_taken(s, y)
     if done:
-        downloading.complete(s, y, entry, piece.last)
+        downloading.complete(s, y, entry, last)
     if r.picker != BEGUN_FIRST:
         block_came(s, y, u, entry, b, done, t)
     if full:
@@ -377,7 +383,7 @@ def block_came(s, y, u, entry, b, done, t):
     if bits.has(np.uint64(begun.unrequested), b):  # it was taken for a lane that had not been asked for it yet
         begun.unrequested = bits.without_bit(np.uint64(begun.unrequested), b)
         s.peer[y].unrequested -= 1
-        if begun.unrequested == bits.EMPTY:
+        if not picking.any_free(s, y, entry):
             bits.drop_piece(s.open, y, np.int64(begun.piece))
             drop_wanted(s, y, np.int64(begun.piece))
     if s.peer[y].endgame == BUSY:

@@ -11,6 +11,7 @@ and the figures are noted before each change.
 """
 
 from btflow.kernels.compiler.jit import kernel
+from btflow.kernels.link import course
 from btflow.kernels.link.events import schedule
 from btflow.kernels.link.state import FOREVER, NONE
 
@@ -28,6 +29,10 @@ def put_in_pipe(net, p, left, parcel):
     place = net.parcel[n]
     copy(place, parcel)
     place.at = left + pipe.delay
+    if pipe.steps > 0:
+        place.at += course.longer(net, pipe, left)
+        if pipe.count > 0:  # it overtakes nothing
+            place.at = max(place.at, net.parcel[pipe.last].at)
     place.next = NONE
     if pipe.count == 0:
         pipe.first = n
@@ -126,6 +131,7 @@ def fill(net, n, t, into, parcel, size):
     node.at = t
     node.pipe = into
     node.bytes = size
+    node.plain = parcel.bytes
 
 
 @kernel

@@ -5,17 +5,19 @@ recursion), and what has started since is taken off the count. CoDel, FQ-CoDel a
 out, so they are served by an event each. The packet in service does not count as waiting, as in ns-3 and tc's fifos.
 """
 
+import math
+
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.link import cake, codel, fq_codel, parcels, pie
+from btflow.kernels.link import cake, codel, course, fq_codel, parcels, pie
 from btflow.kernels.link.events import schedule
-from btflow.kernels.link.state import CODEL, DROP_TAIL, FOREVER, FQ_CODEL, NONE, PIE
+from btflow.kernels.link.state import CODEL, CONSTANT, DROP_TAIL, FOREVER, FQ_CODEL, NONE, PIE, TRACE
 
 
 @kernel
 def arrive(net, k, t, into, parcel):
     """A parcel comes to queue `k` at `t`; it goes on into pipe `into`."""
     q = net.queue[k]
-    size = parcel.bytes + q.framing * parcel.packets * parcel.segments
+    size = on_wire(q, parcel.bytes, parcel.packets * parcel.segments)
     if t >= net.rules.warmup:
         q.arrivals += parcel.packets
     if q.kind == DROP_TAIL or q.kind == PIE:
@@ -28,7 +30,18 @@ def arrive(net, k, t, into, parcel):
     else:
         cake.enqueue(net, k, q, t, into, parcel, size)
     if q.free_at <= t:
-        serve(net, k, q, t)
+        if q.course == TRACE:
+            schedule(net, source_of(net, k), course.begins(net, q, t))
+        else:
+            serve(net, k, q, t)
+
+
+@kernel
+def on_wire(q, size, packets):
+    """What packets of `size` bytes take on the link [B]: with framing, and in cells of 53 B for 48 (ITU-T I.361)."""
+    if q.cells == 0:
+        return size + q.framing * packets
+    return packets * math.ceil((size / packets + q.framing) / 48.0) * 53.0
 
 
 @kernel
@@ -36,7 +49,7 @@ def line_up(net, k, q, t, into, parcel, size):
     """First in, first out: the parcel is dropped, or it leaves after all before it."""
     packets = parcel.packets
     advance(net, k, q, t)
-    start = max(t, q.free_at)
+    start = max(t, q.free_at) if q.course == CONSTANT else course.begins(net, q, t)
     if q.kind == PIE:
         if not pie.admit(net, k, q, t, size, packets):
             parcels.count_drop(net, q, parcel, t)
@@ -58,15 +71,24 @@ def line_up(net, k, q, t, into, parcel, size):
         q.last += 1
     else:
         count_served(net, q, t, size)
-    q.free_at = start + size / q.rate
-    parcels.put_in_pipe(net, into, start if q.early else q.free_at, parcel)
+    left = send(net, q, start, size)
+    parcels.put_in_pipe(net, into, start if q.early else left, parcel)
 
 
 @kernel
 def full(net, k, q, t, size):
     """Whether a first-in first-out queue would drop a packet of `size` bytes."""
     advance(net, k, q, t)
-    return q.free_at > t and not parcels.fits(q, size + q.framing, 1)
+    return q.free_at > t and not parcels.fits(q, on_wire(q, size, 1), 1)
+
+
+@kernel
+def send(net, q, start, size):
+    """When a packet has left whose service begins at `start`; the link is free at `q.free_at`."""
+    if q.course != CONSTANT:
+        return course.send(net, q, start, size)
+    q.free_at = start + size / q.rate
+    return q.free_at
 
 
 @kernel
@@ -91,10 +113,10 @@ def serve(net, k, q, t):
         schedule(net, source_of(net, k), FOREVER)
         return
     parcel = net.waiting[n]
-    q.free_at = t + parcel.bytes / q.rate
+    left = send(net, q, t, parcel.bytes)
     count_served(net, q, t, parcel.bytes)
-    parcel.bytes -= q.framing * parcel.packets * parcel.segments
-    parcels.put_in_pipe(net, parcel.pipe, t if q.early else q.free_at, parcel)
+    parcel.bytes = parcel.plain
+    parcels.put_in_pipe(net, parcel.pipe, t if q.early else left, parcel)
     parcels.give_node(net, n)
     schedule(net, source_of(net, k), q.free_at)
 
@@ -102,6 +124,8 @@ def serve(net, k, q, t):
 @kernel
 def count_served(net, q, t, size):
     """Service of `size` bytes begins at `t`: those of them count that leave between the warm-up and the end."""
+    if q.course != CONSTANT:  # course.py has counted it
+        return
     left = t + size / q.rate
     begin, end = max(t, net.rules.warmup), min(left, net.rules.duration)
     q.served += size if begin == t and end == left else max(end - begin, 0.0) * q.rate

@@ -3,7 +3,7 @@
 import math
 
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.link import queue, state
+from btflow.kernels.link import course, queue, state
 from btflow.kernels.link.events import schedule
 from btflow.kernels.link.laws import bbr, ledbatpp, utp
 from btflow.kernels.link.state import DROP_TAIL, FOREVER, PIE
@@ -101,7 +101,7 @@ def sample(net, t):
             queue.advance(net, k, q, t)
         net.queue_series[n, k, WAITING] = q.packets
         net.queue_series[n, k, LOST] = q.dropped
-        net.queue_delay_series[n, k] = q.bytes / q.rate
+        net.queue_delay_series[n, k] = q.bytes / q.rate if q.course == state.CONSTANT else course.delay(net, q, t)
     net.clock[0].sample += 1
     following = FOREVER
     if n + 1 < net.queue_series.shape[0]:

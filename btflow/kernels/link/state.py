@@ -36,6 +36,9 @@ TIMERS = np.int64(3)  # sources per flow in a swarm; then one per pipe; then one
 DROP_TAIL, CODEL, FQ_CODEL, PIE, CAKE = (np.int64(k) for k in range(5))
 BY_EVENT = (CODEL, FQ_CODEL, CAKE)  # those that decide what leaves when the link is free
 
+# Their rates (queue.course).
+CONSTANT, STEPS, TRACE = (np.int64(k) for k in range(3))
+
 # Congestion control (flow.law).
 NEWRENO, CUBIC, VEGAS, LP, NICE, LEDBAT, UTP, LEDBATPP, BBR, CBR = (np.int64(k) for k in range(10))
 
@@ -219,6 +222,7 @@ FLOW = record("""
     f8 socket_free  # STREAM: a full socket takes data again when so much of it is free
     f8 data_delay  # propagation, all of it between the first queue (or the sender) and what follows [s]
     f8 ack_delay_path
+    i8 delay_steps  # of both, which are the first in `net.course`
     # -- the laws' other constants (which are used is said in the law's module)
     f8 gain
     f8 alpha  # Vegas
@@ -315,6 +319,7 @@ PARCEL = record("""  # a train or an ACK in a pipe or a queue
     i8 generation  # of the flow's connection
     i8 ack  # data: the ACK of the reverse flow that rides on it, as `number`, `stamp` and `owd`; NONE none
     f8 ack_stamp ack_owd
+    f8 plain  # queue: `bytes` without framing
 """)
 
 SERVICE = record("""  # what waits in a first-in first-out queue
@@ -329,15 +334,21 @@ PIPE = record("""
     i8 room  # most parcels that it takes
     f8 delay
     i8 source  # its number among the sources
+    i8 steps  # of the delay, which are the first in `net.course`; 0 it does not change
 """)
 
 QUEUE = record("""
     i8 kind
-    f8 rate  # [B/s]
+    f8 rate  # [B/s]; of one that changes the first, of a trace the mean
+    i8 course  # CONSTANT, STEPS, TRACE: where it is in `net.course`
+    i8 course_first course_end
+    i8 slot  # TRACE: the next opportunity, and what is left of it [B]
+    f8 spare opportunity  # TRACE: bytes that one lets pass
     i8 limit_packets  # waiting, the packet in service not counted
     f8 limit_bytes
     f8 framing  # bytes the link layer adds to each packet
     i8 early  # a packet leaves when its service begins, as with Linux' HTB
+    i8 cells  # whether these go in cells of ATM
     f8 free_at  # when the packet in service has left
     i8 packets  # waiting
     f8 bytes
@@ -383,6 +394,11 @@ SUBQUEUE = record("""  # FQ-CoDel, CAKE: one per pipe that leads into the queue
     f8 blue_at
 """)
 
+COURSE = record("""  # of a rate or a round-trip time that changes (course.py)
+    f8 at
+    f8 value
+""")
+
 CLOCK = record("""
     f8 now
     i8 events
@@ -412,9 +428,9 @@ Rules = namedtuple(
 # BBR: bandwidths by round; queue_time (queues, bins): seconds with so many packets waiting; rtt_bins (flows, bins);
 # record_delay (flows, records): delays of messages and voice packets [s], NaN not delivered; flow_series (samples,
 # flows, columns) and queue_series (samples, queues, columns): the sampler's columns; queue_delay_series (samples,
-# queues): the time that waiting packets take [s].
+# queues): the time that waiting packets take [s]; course: steps of the delay, then rates that change.
 State = namedtuple(
     "State",
     "rules rng clock flow queue pipe subqueue hand parcel waiting service segment again log got key heap pos history "
-    "recent queue_time rtt_bins record_delay flow_series queue_series queue_delay_series",
+    "recent queue_time rtt_bins record_delay flow_series queue_series queue_delay_series course",
 )

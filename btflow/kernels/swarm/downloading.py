@@ -131,9 +131,7 @@ def let_go(s, h, t):
             if block < 0:
                 continue
             piece = block // s.rules.blocks
-            s.blocks[p, piece, UNREQUESTED] = bits.with_bit(
-                s.blocks[p, piece, UNREQUESTED], block - piece * s.rules.blocks
-            )
+            bits.put_block(s.blocks, p, piece, UNREQUESTED, block - piece * s.rules.blocks)
             s.peer[p].unrequested += 1
             bits.put_piece(s.want, p, piece)
             if n_lost == 0 or lost[n_lost - 1] != piece:
@@ -258,8 +256,8 @@ def got_block(s, h, seq, t):
     rates.download_rate(ends.client_of(s, p), c, t, float(size))
     piece = block // s.rules.blocks
     b = block - piece * s.rules.blocks
-    s.blocks[p, piece, MISSING] = bits.without_bit(s.blocks[p, piece, MISSING], b)
-    done = s.blocks[p, piece, MISSING] == bits.EMPTY
+    bits.drop_block(s.blocks, p, piece, MISSING, b)
+    done = not bits.any_block(s.blocks, p, piece, MISSING)
     if done:
         picking.complete(s, p, piece, t)
     if ends.in_endgame(s, p):

@@ -55,7 +55,7 @@ def take(s, h, piece, most, t):
     p = h >> s.rules.slot_bits
     picking.begin(s, h, piece)
     entered = NIL
-    while s.conn[h].outstanding < most and s.blocks[p, piece, UNREQUESTED] != bits.EMPTY:
+    while s.conn[h].outstanding < most and bits.any_block(s.blocks, p, piece, UNREQUESTED):
         requests.new_request(s, h, piece)
         entered += 1
     requests.send_requests(s, h, entered, t)
@@ -148,22 +148,28 @@ def review_interest(s, p, t):
 
 
 @kernel
-def all_blocks(s, piece):
-    """The blocks of a piece, a bit each."""
-    n = s.rules.last_piece_blocks if piece == s.rules.pieces - 1 else s.rules.blocks
-    return ~bits.EMPTY >> np.uint64(64 - n)
+def all_blocks(s, piece, w):
+    """Word `w` of the set of all blocks of a piece."""
+    n = min((s.rules.last_piece_blocks if piece == s.rules.pieces - 1 else s.rules.blocks) - (w << 6), 64)
+    return ~bits.EMPTY >> np.uint64(64 - n) if n > 0 else bits.EMPTY
 
 
 @kernel
 def is_open(s, p, piece):
     """True if no block of a piece was asked for."""
-    return s.blocks[p, piece, UNREQUESTED] == all_blocks(s, piece)
+    for w in range(s.blocks.shape[2] >> 1):
+        if s.blocks[p, piece, 2 * w + UNREQUESTED] != all_blocks(s, piece, w):
+            return False
+    return True
 
 
 @kernel
 def under_way(s, p, piece):
     """True if blocks of a piece were asked for and have not come."""
-    return s.blocks[p, piece, MISSING] & ~s.blocks[p, piece, UNREQUESTED] != bits.EMPTY
+    for w in range(0, s.blocks.shape[2], 2):
+        if s.blocks[p, piece, w + MISSING] & ~s.blocks[p, piece, w + UNREQUESTED] != bits.EMPTY:
+            return True
+    return False
 
 
 @kernel
@@ -205,7 +211,7 @@ def own_piece(s, h):
     """The first of the pieces that end `h` has for itself of which blocks are left to ask for, or NOTHING."""
     y, p = s.tally[h], h >> s.rules.slot_bits
     while y.held_from < y.held_to:
-        if s.blocks[p, y.held_from, UNREQUESTED] != bits.EMPTY:
+        if bits.any_block(s.blocks, p, np.int64(y.held_from), UNREQUESTED):
             return np.int64(y.held_from)
         y.held_from += 1
     return picking.NOTHING
@@ -252,7 +258,7 @@ def fewest_left(s, h):
             candidates &= candidates - bits.ONE
             if not eligible(s, h, piece):
                 continue
-            n = (bits.count(s.blocks[p, piece, UNREQUESTED]) << 32) + np.int64(s.copies[piece, p])
+            n = (bits.count_blocks(s.blocks, p, piece, UNREQUESTED) << 32) + np.int64(s.copies[piece, p])
             challenger = rules.tie_rank(s.rng[1], p, piece, NIL)
             if rules.rarer(n, challenger, fewest, rank):
                 best, fewest, rank = piece, n, challenger
@@ -335,11 +341,11 @@ def give_back(s, p, h, block):
     """A block that end `h` had asked for is free again, unless it has come or is under way on another connection."""
     piece = block // s.rules.blocks
     b = block - piece * s.rules.blocks
-    if not bits.has(s.blocks[p, piece, MISSING], b) or bits.has(s.blocks[p, piece, UNREQUESTED], b):
+    if not bits.has_block(s.blocks, p, piece, MISSING, b) or bits.has_block(s.blocks, p, piece, UNREQUESTED, b):
         return
     if s.mode[p] & BUSY != 0 and asked_elsewhere(s, p, h, block):
         return
-    s.blocks[p, piece, UNREQUESTED] = bits.with_bit(s.blocks[p, piece, UNREQUESTED], b)
+    bits.put_block(s.blocks, p, piece, UNREQUESTED, b)
     s.peer[p].unrequested += 1
     bits.put_piece(s.want, p, piece)
 
@@ -360,7 +366,7 @@ def release(s, h):
     """What end `h` has taken for itself and not asked for is free again."""
     y, p = s.tally[h], h >> s.rules.slot_bits
     for piece in range(y.held_from, y.held_to):
-        if s.blocks[p, piece, UNREQUESTED] != bits.EMPTY:
+        if bits.any_block(s.blocks, p, np.int64(piece), UNREQUESTED):
             bits.put_piece(s.want, p, np.int64(piece))
     y.held_from = y.held_to = 0
 
@@ -401,7 +407,7 @@ def ask_again(s, h, t):
         return
     block, seen = picking.NOTHING, 0
     for b in range(s.rules.blocks):
-        if bits.has(s.blocks[p, chosen, MISSING], b):
+        if bits.has_block(s.blocks, p, chosen, MISSING, b):
             seen += 1
             if below(s.rng, seen) == 0:
                 block = chosen * s.rules.blocks + b
@@ -414,10 +420,10 @@ def ask_again(s, h, t):
 def block_came(s, h, piece, b, t):
     """A block of peer `p` is here: nobody else need bring it."""
     p = h >> s.rules.slot_bits
-    if bits.has(s.blocks[p, piece, UNREQUESTED], b):  # it was taken by a connection that had not asked for it yet
-        s.blocks[p, piece, UNREQUESTED] = bits.without_bit(s.blocks[p, piece, UNREQUESTED], b)
+    if bits.has_block(s.blocks, p, piece, UNREQUESTED, b):  # it was taken by a connection that had not asked for it yet
+        bits.drop_block(s.blocks, p, piece, UNREQUESTED, b)
         s.peer[p].unrequested -= 1
-        if s.blocks[p, piece, UNREQUESTED] == bits.EMPTY:
+        if not bits.any_block(s.blocks, p, piece, UNREQUESTED):
             bits.drop_piece(s.want, p, piece)
     if s.mode[p] & BUSY == 0:
         return

@@ -22,7 +22,7 @@ def backlog(s, h, t):
     if r.requests == state.BY_SECONDS:
         return np.int64(rules.queue_of_rate(r, s.rules.block_size, download_rate(r, c, t, 0.0)))
     rate = c.dn_rate if c.dn_last == t else download_rate(r, c, t, 0.0)
-    return np.int64(rules.pipeline(r, s.rules.block_size, rate, s.requests.shape[1] - s.rules.blocks))
+    return np.int64(rules.pipeline(r, s.rules.block_size, rate, s.requests.shape[1] - min(s.rules.blocks, 64)))
 
 
 @kernel
@@ -62,10 +62,10 @@ def enter(s, h, block):
 def new_request(s, h, piece):
     """Enter a request for the first unrequested block of `piece`; the caller sends it."""
     p = h >> s.rules.slot_bits
-    b = bits.first(s.blocks[p, piece, state.UNREQUESTED])
-    s.blocks[p, piece, state.UNREQUESTED] = bits.without_bit(s.blocks[p, piece, state.UNREQUESTED], b)
+    b = bits.first_block(s.blocks, p, piece, state.UNREQUESTED)
+    bits.drop_block(s.blocks, p, piece, state.UNREQUESTED, b)
     s.peer[p].unrequested -= 1
-    if s.blocks[p, piece, state.UNREQUESTED] == bits.EMPTY:
+    if not bits.any_block(s.blocks, p, piece, state.UNREQUESTED):
         bits.drop_piece(s.want, p, piece)
     if rules.endgame_begins(client_of(s, p), s.peer[p].unrequested):
         raise_flag(s.mode, p, state.ENDGAME)
@@ -136,7 +136,7 @@ def request_missing(s, h, room, t):
             continue
         for b in range(s.rules.blocks):
             block = piece * s.rules.blocks + b
-            if not bits.has(s.blocks[p, piece, state.MISSING], b) or asked(s, h, block) >= 0:
+            if not bits.has_block(s.blocks, p, piece, state.MISSING, b) or asked(s, h, block) >= 0:
                 continue
             seen = rules.draw_missing(s.rng, chosen, room, seen, block)
     n = np.int64(min(seen, room))

@@ -49,7 +49,7 @@ RINGED, BLOCKED, KEPT = np.uint8(8), np.uint8(16), np.uint8(32)
 OPTIMISTIC = np.uint8(64)
 SEEDING, ENDGAME, LEFT, SUPER, BUSY = np.uint8(1), np.uint8(2), np.uint8(4), np.uint8(8), np.uint8(16)  # bits of mode
 OPENS_TCP, OPENS_UTP = 1, 2  # bits of peer.transports (the others: access/state.py)
-UNREQUESTED, MISSING = 0, 1  # last axis of blocks: masks of one piece's blocks
+UNREQUESTED, MISSING = np.int64(0), np.int64(1)  # last axis of blocks: the sets of a piece's blocks (bits.py)
 NIL, SINGLE = np.int64(0), np.int64(1)  # arguments
 ANY = np.int32(0)  # generation of an event that belongs to no connection
 EVERYWHERE = np.int32(-1)  # place of a HAVE_ALL for all neighbours
@@ -258,7 +258,8 @@ NODE = record("""
     f8 time
     i8 lap  # which time round the calendar
     i8 serial  # order of posting
-    i4 next prev bucket target arg generation
+    i8 arg
+    i4 next prev bucket target generation
     u1 kind spare:8
 """)
 
