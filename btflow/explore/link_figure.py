@@ -234,15 +234,9 @@ def groups(result: xr.Dataset) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     kinds = zip(result["flow"].values, result["cc"].values, result["kind"].values, strict=True)
     for index, (flow, cc, kind) in enumerate(kinds):
-        group = words.flow_name(_group(str(flow)), str(cc), str(kind))
+        group = words.flow_name(words.group_of(str(flow)), str(cc), str(kind))
         found.setdefault(group, []).append(index)
     return found
-
-
-def _group(flow: str) -> str:
-    """Return the group of a flow: its name without the number."""
-    name, dash, number = flow.rpartition("-")
-    return name if dash and number.isdigit() else flow
 
 
 def _xy(points: tuple[Floats, Floats]) -> dict[str, Any]:
