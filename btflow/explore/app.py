@@ -8,11 +8,12 @@ from typing import Any
 import ipywidgets as widgets
 
 from btflow.errors import InputError
+from btflow.explore.form import Panel
 from btflow.explore.guide import Guide
 from btflow.explore.lesson import Lesson, read, texts
 from btflow.explore.link_panel import LinkPanel
 from btflow.explore.link_state import LinkState
-from btflow.explore.panel import VERSION, Commands, Opened, Panel, Preset, from_query, to_query
+from btflow.explore.panel import VERSION, Commands, Opened, Preset, from_query, to_query
 from btflow.explore.saved import Share
 from btflow.explore.swarm_panel import SwarmState
 from btflow.explore.whatif_panel import WhatIfState, scenario_of, settings
