@@ -42,8 +42,6 @@ class Column(NamedTuple):
 
 
 Table = dict[str, Column]
-
-
 Write = Callable[[Table], None]
 
 
@@ -93,21 +91,13 @@ def _plain(value: Any) -> Any:
 
 PEER, PEER_CLASS, CLASS_NUMBER = "peer", "peer_class", "class_number"
 
-
 PARTS = (PEER_CLASS, "flow_group", "queue")
-
-
 """Dimensions of what a swarm or a link experiment has several of, each with statistics of its own."""
-
 
 ENDINGS = (".csv", ".parquet")
 
-
 MOST_ROWS = 20_000
-
-
 """Rows read at a time, unless a chunk of the store has more."""
-
 
 Per = Literal["swarm", "peer"]
 

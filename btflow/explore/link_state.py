@@ -1,7 +1,7 @@
 """The state of the link panel, the experiment it stands for, and its presets."""
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.resources import files
@@ -15,7 +15,7 @@ from btflow.config.schema import describe
 from btflow.errors import InputError, ScenarioError
 from btflow.explore.inputs import Amount, declared, renamed
 from btflow.explore.limits import check_link
-from btflow.explore.panel import OWN, Preset, specs
+from btflow.explore.panel import OWN, PUBLISHED, Preset, specs
 from btflow.link import fluid
 from btflow.link.access import AQM
 from btflow.link.flow import Flow
@@ -281,44 +281,20 @@ def _one_link() -> dict[str, Any]:
     return tomllib.loads(text.substitute(vars(LinkState()), disciplines=list(DISCIPLINES)))
 
 
-GENI, OPNET = "Yin et al., GENI project", "Ciapponi et al. 2009"
-"""Of the first the paper says no year."""
-PAPERS = ("geni", "opnet2009")
-QUEUES = DISCIPLINES[1:]
-
-
-def geni(**values: str) -> LinkState:
-    """Return the iperf connection beside two TCP seeds, with some inputs changed."""
-    return replace(preset("geni"), **values)
-
-
-def opnet(**values: str) -> LinkState:
-    """Return the call beside three TCP downloads, with some inputs changed."""
-    return replace(preset("opnet2009"), **values)
-
-
-GENI_UTP, OPNET_UTP = geni(cc2="utp-2013", cc3="utp-2013"), opnet(cc1="sfu-utp")
+PAPERS: Mapping[str, str] = PUBLISHED["link_papers"]
+GENI, OPNET = PAPERS.values()
 
 
 def _of(paper: str, title: str, state: LinkState, *, beyond: bool = False) -> Preset:
     return Preset(paper, "", title, state, {"": command(state)}, beyond=beyond)
 
 
-def _published() -> Iterator[Preset]:
-    yield _of(GENI, "iperf alone on a downlink of 2048 kbit/s", geni(n2="0", n3="0"))
-    yield _of(GENI, "iperf beside one TCP seed", geni(n3="0"))
-    yield _of(GENI, "iperf beside two TCP seeds", geni())
-    yield _of(GENI, "iperf beside two uTP seeds", GENI_UTP)
-    for aqm in QUEUES:
-        yield _of(GENI, f"iperf beside two TCP seeds, {aqm}", geni(aqm=aqm), beyond=True)
-    yield _of(OPNET, "a call beside three TCP downloads on a T1", opnet())
-    yield _of(OPNET, "a call beside three downloads by its changed TCP, called uTP there", OPNET_UTP)
-    for aqm in QUEUES:
-        yield _of(OPNET, f"a call beside three TCP downloads, {aqm}", opnet(aqm=aqm), beyond=True)
+def _published(model: str, title: str, values: dict[str, str], *, beyond: bool = False) -> Preset:
+    return _of(PAPERS[model], title, replace(preset(model), **values), beyond=beyond)
 
 
 def presets() -> tuple[Preset, ...]:
     """Return every link experiment; none is larger than the page computes."""
     one = _of(OWN, "A LEDBAT upload beside a CUBIC upload on 1 Mbit/s", LinkState())
     taught = [_of(OWN, title_of(name, "links"), preset(name)) for name in names("links") if name not in PAPERS]
-    return (one, *_published(), *taught)
+    return (one, *(_published(**each) for each in PUBLISHED["link"]), *taught)

@@ -8,8 +8,10 @@ A link names the version, the panel and what differs from the defaults: ``?v=1&p
 its step, and what differs from that: ``?v=1&lesson=aqm&step=2``.
 """
 
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
+from importlib.resources import files
 from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 from urllib.parse import parse_qsl, quote_plus
 
@@ -179,6 +181,9 @@ NOT_SHOWN = "The numbers of these inputs, which the figures do not show"
 
 OWN = "btflow's own"
 """In place of a paper."""
+
+PUBLISHED: Mapping[str, Any] = tomllib.loads((files("btflow.explore") / "presets.toml").read_text("utf-8"))
+"""What is published in papers, by panel and by model."""
 
 Commands = Mapping[str, str]
 """Command lines: of a what-if by the side that each runs, A and B; of a link with its fluid by what each gives; of

@@ -5,12 +5,9 @@ the command line of the whole. What the papers say of them holds in these sizes,
 leechers but their whole file, because with 10 MB a round-trip time of 400 ms costs 20 % instead of 10 %.
 """
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from importlib.resources import files
-from typing import Any
 
 import xarray as xr
 
@@ -21,7 +18,7 @@ from btflow.errors import InputError
 from btflow.explore.form import Form, Panel
 from btflow.explore.inputs import DECLARED, Amount, declared, renamed
 from btflow.explore.limits import check_swarm
-from btflow.explore.panel import NOT_SHOWN, OWN, SHOWN, Commands, Preset, in_flow, specs
+from btflow.explore.panel import NOT_SHOWN, OWN, PUBLISHED, SHOWN, Commands, Preset, in_flow, specs
 from btflow.explore.saved import of_swarm, to_toml
 from btflow.explore.spots import Spot
 from btflow.explore.views import LINKED, Asked, Canvas, Seen, see
@@ -169,14 +166,13 @@ def _document(model: str) -> Document[Scenario]:
     return catalog.document(model)
 
 
-_FILE: dict[str, Any] = tomllib.loads((files("btflow.explore") / "presets.toml").read_text("utf-8"))
-PAPERS: Mapping[str, str] = {model: said["paper"] for model, said in _FILE["papers"].items()}
+PAPERS: Mapping[str, str] = {model: said["paper"] for model, said in PUBLISHED["papers"].items()}
 RAO, ADSL, CLUSTER = PAPERS.values()
 
 
 def size_of(model: str, which: str) -> tuple[str, str]:
     """Return leechers and file of a paper's swarm: ``whole``, as it is ``shown``, or of ``pairs``."""
-    leechers, file_size = _FILE["papers"][model][which]
+    leechers, file_size = PUBLISHED["papers"][model][which]
     return leechers, file_size
 
 
@@ -199,12 +195,7 @@ def less(state: SwarmState, why: str) -> str:
     leechers, file_size = size_of(state.model, "whole")
     parts = [f"{state.leechers} leechers instead of {leechers}"]
     parts += [f"a file of {state.file_size} instead of {file_size}"] if state.file_size != file_size else []
-    return f"{' and '.join(parts)}, {why}.{_FILE['papers'][state.model].get('differs', '')}"
-
-
-def of_papers(panel: str) -> list[dict[str, Any]]:
-    """Return what the file of presets has for a panel."""
-    return list(_FILE[panel])
+    return f"{' and '.join(parts)}, {why}.{PUBLISHED['papers'][state.model].get('differs', '')}"
 
 
 def _preset(model: str, figure: str, title: str, values: dict[str, str], *, beyond: bool = False) -> Preset:
@@ -215,7 +206,7 @@ def _preset(model: str, figure: str, title: str, values: dict[str, str], *, beyo
 
 PRESETS = (
     Preset(OWN, "", "half of the peers with uTP", SwarmState(), {"": command_of(SwarmState())}),
-    *(_preset(**each) for each in of_papers("swarm")),
+    *(_preset(**each) for each in PUBLISHED["swarm"]),
 )
 """Every swarm that the panel has a preset for."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
@@ -16,8 +16,20 @@ from btflow.explore.comparison import Compared, Model
 from btflow.explore.form import Form, Panel
 from btflow.explore.inputs import Amount, Choice, Line, value
 from btflow.explore.limits import check_swarm
-from btflow.explore.link_state import GENI, GENI_UTP, OPNET, OPNET_UTP, QUEUES, LinkState, geni, opnet
-from btflow.explore.panel import NOT_SHOWN, OWN, SHOWN, Commands, Preset, checked, differences, in_flow, specs, written
+from btflow.explore.link_state import LinkState
+from btflow.explore.panel import (
+    NOT_SHOWN,
+    OWN,
+    PUBLISHED,
+    SHOWN,
+    Commands,
+    Preset,
+    checked,
+    differences,
+    in_flow,
+    specs,
+    written,
+)
 from btflow.explore.saved import of_pairs, to_toml
 from btflow.explore.swarm_panel import CLUSTER, PAPERS, SwarmState, less
 from btflow.explore.views import Seen
@@ -181,16 +193,9 @@ def _limited(limit: str) -> SwarmState:
     return SwarmState(leechers="30", buffer="1 s", upload_limit=limit)
 
 
-def _of_links() -> Iterator[Preset]:
-    yield _preset(GENI, "", "two seeds by TCP or by uTP", Settings(geni(), GENI_UTP))
-    for aqm in QUEUES:
-        yield _preset(GENI, "", f"two TCP seeds, drop-tail or {aqm}", Settings(geni(), geni(aqm=aqm)), beyond=True)
-    title = "a call beside TCP, or beside its changed TCP, called uTP there"
-    yield _preset(OPNET, "", title, Settings(opnet(), OPNET_UTP))
-    for aqm in QUEUES:
-        yield _preset(
-            OPNET, "", f"a call beside TCP, drop-tail or {aqm}", Settings(opnet(), opnet(aqm=aqm)), beyond=True
-        )
+def _links(model: str, title: str, a: dict[str, str], b: dict[str, str], *, beyond: bool = False) -> Preset:
+    both = Settings(*(replace(link_state.preset(model), **side) for side in (a, b)))
+    return _preset(link_state.PAPERS[model], "", title, both, beyond=beyond)
 
 
 _LIMITS = "upload limits of half the uplink's rate, or five times"
@@ -199,9 +204,9 @@ PRESETS = (
     _preset(OWN, "", "a flash crowd, all with TCP or all with uTP", settings(WhatIfState())),
     _preset(OWN, "", "drop-tail or CoDel at the bottleneck", settings(WhatIfState("link"))),
     _preset(OWN, "", "a LEDBAT or a CUBIC upload", Settings(LinkState(n1="0"), LinkState(n2="0"))),
-    *(_swarms(**each) for each in swarm_panel.of_papers("whatif")),
+    *(_swarms(**each) for each in PUBLISHED["whatif"]),
     _preset(CLUSTER, "Fig. 1", _LIMITS, Settings(_limited("62.5 kB/s"), _limited("625 kB/s")), beyond=True),
-    *_of_links(),
+    *(_links(**each) for each in PUBLISHED["whatif_links"]),
 )
 """Every comparison that the panel has a preset for."""
 

@@ -95,6 +95,12 @@ def delay_edges() -> Floats:
     return np.asarray(a.SHORTEST * 10.0 ** (np.arange(a.DELAY_BINS) / a.BINS_PER_DECADE), np.float64)
 
 
+def mean_of_known(values: Floats) -> float:
+    """Return the mean of the values that are finite; NaN if none is."""
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if known.size else float("nan")
+
+
 def quantile(values: Floats, counts: NDArray[np.generic], q: float) -> float:
     """Return the least of ascending `values` at or below which a share `q` of the counts lies; NaN for no counts."""
     total = np.cumsum(counts, dtype=float)
