@@ -65,7 +65,9 @@ def _csv(path: Path) -> Iterator[Write]:
 @contextmanager
 def _parquet(path: Path, ds: xr.Dataset) -> Iterator[Write]:
     arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
-    about = {"btflow": json.dumps({str(key): _plain(value) for key, value in ds.attrs.items()})}
+    numpy = (np.generic, np.ndarray)
+    plain = {str(key): value.tolist() if isinstance(value, numpy) else value for key, value in ds.attrs.items()}
+    about = {"btflow": json.dumps(plain)}
     writer: Any = None
 
     def write(table: Table) -> None:
@@ -83,10 +85,6 @@ def _parquet(path: Path, ds: xr.Dataset) -> Iterator[Write]:
     finally:
         if writer is not None:
             writer.close()
-
-
-def _plain(value: Any) -> Any:
-    return value.tolist() if isinstance(value, np.generic | np.ndarray) else value
 
 
 PEER, PEER_CLASS, CLASS_NUMBER = "peer", "peer_class", "class_number"

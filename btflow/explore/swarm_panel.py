@@ -5,7 +5,7 @@ the command line of the whole. What the papers say of them holds in these sizes,
 leechers but their whole file, because with 10 MB a round-trip time of 400 ms costs 20 % instead of 10 %.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
@@ -161,9 +161,7 @@ def meanings(model: str) -> Mapping[str, str]:
     return found
 
 
-@cache
-def _document(model: str) -> Document[Scenario]:
-    return catalog.document(model)
+_document: Callable[[str], Document[Scenario]] = cache(catalog.document)
 
 
 PAPERS: Mapping[str, str] = {model: said["paper"] for model, said in PUBLISHED["papers"].items()}

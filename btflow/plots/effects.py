@@ -320,7 +320,9 @@ def tornado(
     _bar(drawn, rows, (least, middle), 0, scale.unit)
     _bar(drawn, rows, (middle, greatest), 1, scale.unit, {"type": "data", "symmetric": False} | whisker)
     meaning = "mean of all points" if base is None else "at the base values"
-    _middle(drawn, centre, f"{meaning}: {rounded(centre)}" + (f" {scale.unit}" if scale.unit else ""))
+    drawn.add_vline(x=centre, line={"color": "#333333", "width": 1.5, "dash": "dash"})  # what the bars are about
+    above = {"y": 1, "yref": "paper", "yanchor": "bottom", "showarrow": False, "font": {"size": 12}}
+    drawn.add_annotation(x=centre, text=f"{meaning}: {rounded(centre)} {scale.unit}".rstrip(), **above)
     left, right = np.fmin(least, least + low), np.fmax(greatest, least + high)
     _ends(drawn, rows, (left, right), (found["least_at"].values, found["greatest_at"].values))
     drawn.update_yaxes(showgrid=False)
@@ -328,13 +330,6 @@ def tornado(
     drawn.update_layout(barmode="overlay", bargap=0.35, showlegend=False, height=height)
     drawn.update_layout(margin={"b": _BOTTOM, "t": _TOP})
     return drawn
-
-
-def _middle(drawn: go.Figure, at: float, text: str) -> None:
-    """Draw the vertical line that the bars are about."""
-    drawn.add_vline(x=at, line={"color": "#333333", "width": 1.5, "dash": "dash"})
-    above = {"y": 1, "yref": "paper", "yanchor": "bottom", "showarrow": False}
-    drawn.add_annotation(x=at, text=text, font={"size": 12}, **above)
 
 
 def _ends(drawn: go.Figure, rows: list[str], ends: Sequence[np.ndarray], texts: Sequence[np.ndarray]) -> None:

@@ -66,7 +66,8 @@ def _shares(result: xr.Dataset, place: int) -> str:
     if not ranked:
         return ""
     named = ranked if len(ranked) <= MOST_NAMED else ranked[:1]
-    parts = [f"{_several(name, len(each))} {sum(each):.0%}" for name, each in named]
+    called = [name if len(each) == 1 else f"{len(each)} {name} flows" for name, each in named]
+    parts = [f"{name} {sum(each):.0%}" for name, (_, each) in zip(called, named, strict=True)]
     if len(named) < len(ranked):
         parts.append(f"the others together {sum(sum(each) for _, each in ranked[1:]):.0%}")
     first, _, share = parts[0].rpartition(" ")
@@ -86,10 +87,6 @@ def _taken(result: xr.Dataset, capacity: float) -> dict[str, list[float]]:
         name = spelled(cc) if len(groups[cc]) == 1 else f"{group} ({spelled(cc)})"
         found.setdefault(name, []).append(share)
     return found
-
-
-def _several(name: str, count: int) -> str:
-    return name if count == 1 else f"{count} {name} flows"
 
 
 def _of_swarm(result: xr.Dataset) -> str:
