@@ -46,7 +46,8 @@ class Accessor:
     def summary(self) -> Summary:
         """Return in a few lines what it is: the model, its parameters, what is varied and chosen, how much is done."""
         attrs, sizes = self._ds.attrs, self._ds.sizes
-        rows = {"parameters": _settings(attrs)}
+        given = json.loads(attrs.get("parameters", "{}"))
+        rows = {"parameters": ", ".join(f"{name} = {text}" for name, text in given.items())}
         rows |= _varied(self._ds) if "varied" in attrs else {}
         chosen = [name for name in (*_names(self._ds), *_PARTS) if name in self._ds.coords and self._ds[name].ndim == 0]
         rows["chosen"] = ", ".join(f"{name} = {_texts(self._ds, name)[0]}" for name in chosen)
@@ -66,10 +67,6 @@ class Accessor:
 
     def _repr_html_(self) -> str:
         return self.summary().html()
-
-
-def _settings(attrs: dict[str, Any]) -> str:
-    return ", ".join(f"{name} = {text}" for name, text in json.loads(attrs.get("parameters", "{}")).items())
 
 
 def _varied(ds: xr.Dataset) -> dict[str, str]:

@@ -73,8 +73,16 @@ def _of_the_control_groups() -> int:
 
 CACHE_LINE = 64
 
+Layout = Mapping[str, tuple[tuple[int, ...], DTypeLike]]
+"""Shape and dtype of arrays by name."""
 
-def arrays(layout: Mapping[str, tuple[tuple[int, ...], DTypeLike]]) -> dict[str, Any]:
+
+def size_of(layout: Layout) -> int:
+    """Memory that arrays take [B], without the rests of their cache lines."""
+    return int(sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in layout.values()))
+
+
+def arrays(layout: Layout) -> dict[str, Any]:
     """Zeroed arrays of the given shapes and dtypes, each on a cache line of its own, in one block of memory.
 
     One block lets the system back it with huge pages: a swarm touches its arrays at random, and with ordinary pages

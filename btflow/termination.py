@@ -54,14 +54,6 @@ def hear_again(dropped: sys.UnraisableHookArgs) -> None:
         again.start()
 
 
-def hush() -> None:
-    """Have asyncio say nothing at exit of what a signal left unfinished in threads of libraries, such as zarr's."""
-    if "asyncio" in sys.modules:
-        from asyncio.log import logger
-
-        logger.disabled = True
-
-
 def stopped() -> int:
     """Say in one line what has stopped the program, and return its exit code."""
     word, code = ("terminated", TERMINATED) if Terminated.came else ("interrupted", INTERRUPTED)
@@ -79,7 +71,10 @@ def release_output() -> None:
 
 def leave(code: int) -> NoReturn:
     """End the program now, even where a thread of it is in compiled code that hears nothing, such as the compiler's."""
-    hush()
+    if "asyncio" in sys.modules:  # it would tell of what a signal left unfinished in threads of libraries, as zarr's
+        from asyncio.log import logger
+
+        logger.disabled = True
     release_output()
     if any(thread.name.startswith("btflow") for thread in threading.enumerate()):
         sys.stderr.flush()

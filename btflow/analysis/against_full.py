@@ -94,7 +94,8 @@ _ERROR = {
 
 
 def _error(ds: xr.Dataset, variable: str, confidence: float) -> dict[str, Any]:
-    if variable in ds.data_vars and not _has_values(ds, variable):
+    done = ds[variable].where(ds["status"] == DONE) if variable in ds.data_vars else None
+    if done is not None and done.dtype.kind == "f" and not np.isfinite(done).any():  # no swarm has a value
         return dict.fromkeys(_ERROR, np.nan) | {"exceeds": False, "points": 0}
     flow = design.statistic(ds, variable)
     pairs = _pairs(ds, variable, flow)
@@ -113,12 +114,6 @@ def _error(ds: xr.Dataset, variable: str, confidence: float) -> dict[str, Any]:
         "exceeds": max(abs(bias) + np.nan_to_num(half), np.nan_to_num(spread)) > effect,
         "points": number,
     }
-
-
-def _has_values(ds: xr.Dataset, variable: str) -> bool:
-    """Return whether any swarm that is done has a value."""
-    values = ds[variable].where(ds["status"] == DONE)
-    return values.dtype.kind != "f" or bool(np.isfinite(values).any())
 
 
 def _quantile(confidence: float, freedom: int) -> float:

@@ -162,17 +162,11 @@ def _of_grid(values: xr.DataArray, axes: tuple[Axis, ...], scheme: Scheme) -> Ce
     if any(block.shape[: len(dims)] != (1,) * len(dims) for block in found):  # a zipped name that has a value twice
         return Cells(axes, tuple(_known(b.reshape(-1, b.shape[-1])) for b in found), lost, scheme, 0, not lost.any())
     blocks = [block.reshape(-1, block.shape[-1]) for block in found]
-    usable = _usable(blocks)
+    known = np.array([np.isfinite(block).any(axis=1) for block in blocks])
+    usable = known[known.any(axis=1)].all(axis=0)  # which of the others have a value in every cell that has any
     if not usable.any():
         return Cells(axes, tuple(_known(block) for block in blocks), lost, scheme, 0, balanced=False)
-    known = [_known(block[usable]) for block in blocks]
-    return Cells(axes, tuple(known), lost, scheme, int((~usable).sum()))
-
-
-def _usable(blocks: Sequence[Floats]) -> NDArray[np.bool_]:
-    """Return which of the others have a value in every cell that has any (others,)."""
-    known = np.array([np.isfinite(block).any(axis=1) for block in blocks])
-    return np.asarray(known[known.any(axis=1)].all(axis=0))
+    return Cells(axes, tuple(_known(block[usable]) for block in blocks), lost, scheme, int((~usable).sum()))
 
 
 def _known(points: Floats) -> Floats:

@@ -11,6 +11,7 @@ from btflow.analysis import bootstrap, design
 from btflow.analysis.cells import Axis, Cells, cells, scheme_of
 from btflow.analysis.design import REPLICA, SAMPLE, Floats
 from btflow.errors import InputError
+from btflow.swarm.replica import mean_of_known
 
 
 @bootstrap.with_intervals
@@ -92,12 +93,9 @@ class _Means:
     def dataset(self, ds: xr.Dataset, variable: str) -> xr.Dataset:
         """Return means, intervals and counts with everything that tells where they are from."""
         attrs = dict(ds[variable].attrs)
-        ends = np.array(
-            [
-                bootstrap.interval(mean, self._draws(n), self._spread(n), self.settings)
-                for n, mean in enumerate(self.mean)
-            ]
-        )
+        content, settings = self.cells, self.settings
+        drawn = [(mean, cell_draws(content, settings, n), cell_spread(content, n)) for n, mean in enumerate(self.mean)]
+        ends = np.array([bootstrap.interval(*each, settings) for each in drawn])
         count = np.array([len(points) for points in self.cells.points])
         text = f"mean of {attrs.get('long_name', variable)}"
         columns = _with_ends("mean", self.mean, ends, attrs | {"long_name": text}) | {
@@ -113,26 +111,19 @@ class _Means:
 
     def change(self, kind: str, at: int, units: str) -> dict[str, Any]:
         """Return each cell's difference from a cell, or its ratio to it, with intervals."""
-        of = np.subtract if kind == "difference" else ratio
+        of, content = np.subtract if kind == "difference" else ratio, self.cells
         values = of(self.mean, self.mean[at])
         ends = np.full((len(self.mean), 2), np.nan)
-        reference = self._draws(at)
+        reference, own = cell_draws(content, self.settings, at), cell_spread(content, at)
         for number in range(len(self.mean)):
             if number != at:
-                both = together(self._spread(number), self._spread(at), self.cells.scheme)
-                ends[number] = bootstrap.interval(
-                    values[number], of(self._draws(number), reference), both, self.settings
-                )
+                drawn = of(cell_draws(content, self.settings, number), reference)
+                both = together(cell_spread(content, number), own, content.scheme)
+                ends[number] = bootstrap.interval(values[number], drawn, both, self.settings)
         ends[at] = float(kind == "ratio")
         name = "difference from" if kind == "difference" else "ratio to"
         attrs = {"units": units, "long_name": f"{name} the mean at the reference"}
         return {n: (self.cells.dims, v, a) for n, (v, a) in _with_ends(kind, values, ends, attrs).items()}
-
-    def _draws(self, number: int) -> Floats:
-        return cell_draws(self.cells, self.settings, number)
-
-    def _spread(self, number: int) -> bootstrap.Spread:
-        return cell_spread(self.cells, number)
 
 
 def ratio(of: Floats, to: Any) -> Floats:
@@ -227,7 +218,7 @@ def sensitivity(
     held = {} if base is None else _held(ds, base, names)
     if design.is_sample(ds):
         values = values.isel({SAMPLE: design.independent(ds)})
-    centre = _mean(bootstrap.point_means(values.isel(held).values))
+    centre = mean_of_known(bootstrap.point_means(values.isel(held).values))
     if not np.isfinite(centre):
         raise InputError("base", dict(base or {}), "has no result", "a point that has one")
     rows = {name: _row(_cut(ds, held, name), variable, name, settings, bins) for name in names}
@@ -239,12 +230,6 @@ def sensitivity(
         found[key].attrs |= {"units": units, "long_name": f"{key.replace('_', ' ')} of {variable}"}
     about = {"base_values": repr(dict(base)) if base else ""}
     return found.assign_attrs(describe(ds, variable, scheme_of(ds), settings) | about)
-
-
-def _mean(means: Floats) -> float:
-    """Return the mean of the points that have one; NaN if there is none."""
-    known = means[np.isfinite(means)]
-    return float(known.mean()) if known.size else float("nan")
 
 
 def _held(ds: xr.Dataset, base: Mapping[str, object], names: list[str]) -> dict[str, int]:

@@ -42,8 +42,6 @@ class Column(NamedTuple):
 
 
 Table = dict[str, Column]
-
-
 Write = Callable[[Table], None]
 
 
@@ -67,7 +65,9 @@ def _csv(path: Path) -> Iterator[Write]:
 @contextmanager
 def _parquet(path: Path, ds: xr.Dataset) -> Iterator[Write]:
     arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
-    about = {"btflow": json.dumps({str(key): _plain(value) for key, value in ds.attrs.items()})}
+    numpy = (np.generic, np.ndarray)
+    plain = {str(key): value.tolist() if isinstance(value, numpy) else value for key, value in ds.attrs.items()}
+    about = {"btflow": json.dumps(plain)}
     writer: Any = None
 
     def write(table: Table) -> None:
@@ -87,27 +87,15 @@ def _parquet(path: Path, ds: xr.Dataset) -> Iterator[Write]:
             writer.close()
 
 
-def _plain(value: Any) -> Any:
-    return value.tolist() if isinstance(value, np.generic | np.ndarray) else value
-
-
 PEER, PEER_CLASS, CLASS_NUMBER = "peer", "peer_class", "class_number"
 
-
 PARTS = (PEER_CLASS, "flow_group", "queue")
-
-
 """Dimensions of what a swarm or a link experiment has several of, each with statistics of its own."""
-
 
 ENDINGS = (".csv", ".parquet")
 
-
 MOST_ROWS = 20_000
-
-
 """Rows read at a time, unless a chunk of the store has more."""
-
 
 Per = Literal["swarm", "peer"]
 

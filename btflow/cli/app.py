@@ -14,12 +14,10 @@ from btflow.cli.calibrate import calibrate
 from btflow.cli.common import complain, complain_of, in_options
 from btflow.cli.completion import completed, completion
 from btflow.cli.explore import explore, handout, lab
-from btflow.cli.export import export
 from btflow.cli.link import link
-from btflow.cli.list import PARTS, list_models
+from btflow.cli.list import PARTS, list_models, schema
 from btflow.cli.run import run
-from btflow.cli.schema import schema
-from btflow.cli.sweep import merge, sweep
+from btflow.cli.sweep import export, merge, sweep
 from btflow.errors import InputError, SimulationError
 from btflow.termination import INTERRUPTED, leave, release_output, stopped
 

@@ -1,4 +1,4 @@
-"""``btflow list``: models, links and congestion controls, or the parameters and fields of one model."""
+"""``btflow list`` and ``schema``: models and what they are made of, parameters and fields of one, and its schema."""
 
 from __future__ import annotations
 
@@ -73,6 +73,16 @@ def list_models(
         raise InputError("NAME", model, reason, "a name that btflow list shows, or the path of a .toml file")
     else:
         typer.echo(read(model))
+
+
+def schema(
+    kind: Annotated[str, typer.Argument(help="Kind of model: swarm or link.")] = "swarm",
+) -> None:
+    """Print the JSON Schema of a model file."""
+    from btflow import files
+    from btflow.config import schema as json_schema
+
+    typer.echo(files.to_json(json_schema.schema(kind)))
 
 
 def everything() -> str:

@@ -1,4 +1,4 @@
-"""``btflow sweep``: its options, and what is done with them and said of it."""
+"""``btflow sweep``, ``merge`` and ``export``: their options, and what is done with them and said of it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from btflow import options
-from btflow.cli.common import FidelityOption, Json, Model, Settings, Text, echo, say
+from btflow.cli.common import SHARE, FidelityOption, Json, Model, Settings, Text, bar, echo, say
 from btflow.columns import paragraph
 from btflow.errors import InputError, unknown
 from btflow.termination import INTERRUPTED, TERMINATED
@@ -185,6 +185,26 @@ def merge(
     done, failed = (sum(int((each == kind).sum()) for each in status) for kind in (DONE, FAILED))
     found = _found(Path(out), ds.attrs, ds.attrs.get("runs", "swarms"), done, failed)
     echo(found if as_json else as_text(found))
+
+
+def export(
+    store: Annotated[str, typer.Argument(metavar="STORE.zarr", help="What a sweep wrote.")],
+    file: Annotated[str, typer.Argument(metavar="FILE.csv|FILE.parquet", help="The table to write.")],
+    peers: Annotated[
+        bool, typer.Option("--peers", help="A row for each peer, of a sweep that kept per-peer arrays.")
+    ] = False,
+) -> None:
+    """Write a sweep as a long table, one row for each swarm, in SI units."""
+    from btflow.analysis.table import open_store, table_path, write_table
+
+    path = table_path("FILE", file)
+    opened = open_store("STORE", store)
+    with bar(SHARE, 1, shown=True) as update:
+        try:
+            rows = write_table(opened, path, per="peer" if peers else "swarm", progress=update)
+        except InputError as error:
+            raise InputError("--peers", None, error.reason, error.allowed) if error.field == "per" else error from None
+    say(f"{counted(rows, 'row')} in {file}")
 
 
 def _statistics(text: str | None, declared: Plan) -> list[str] | None:

@@ -8,14 +8,15 @@ from typing import Any
 import ipywidgets as widgets
 
 from btflow.errors import InputError
+from btflow.explore.form import Panel
 from btflow.explore.guide import Guide
 from btflow.explore.lesson import Lesson, read, texts
 from btflow.explore.link_panel import LinkPanel
 from btflow.explore.link_state import LinkState
-from btflow.explore.panel import VERSION, Commands, Opened, Panel, Preset, from_query, to_query
+from btflow.explore.panel import VERSION, Commands, Opened, Preset, from_query, to_query
 from btflow.explore.saved import Share
-from btflow.explore.swarm_panel import SwarmState
-from btflow.explore.whatif_panel import WhatIfState, scenario_of, settings
+from btflow.explore.swarm_panel import SwarmPanel, SwarmState
+from btflow.explore.whatif_panel import WhatIfPanel, WhatIfState, scenario_of, settings
 
 _OWN = "your own"
 """Of a state that is no preset's."""
@@ -97,22 +98,10 @@ def _told(about: str, commands: Commands) -> str:
     return f"{about}: {lines[0]}" if len(lines) == 1 else "<br>".join([f"{about}:", *lines])
 
 
-def _swarm(state: SwarmState) -> Panel:
-    from btflow.explore.swarm_panel import SwarmPanel  # not before it is opened: the first page comes sooner
-
-    return SwarmPanel(state)
-
-
-def _whatif(state: WhatIfState) -> Panel:
-    from btflow.explore.whatif_panel import WhatIfPanel
-
-    return WhatIfPanel(state)
-
-
 PANELS: Mapping[str, tuple[str, type[Any], Callable[[Any], Panel]]] = {
     "link": ("One link", LinkState, LinkPanel),
-    "swarm": ("One swarm", SwarmState, _swarm),
-    "whatif": ("What if", WhatIfState, _whatif),
+    "swarm": ("One swarm", SwarmState, SwarmPanel),
+    "whatif": ("What if", WhatIfState, WhatIfPanel),
 }
 """Title, state and maker of each panel, by its name in links."""
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import suppress
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import ipywidgets as widgets
 import numpy as np
@@ -28,9 +28,9 @@ from btflow.options import MAX_SEED, Fidelity, whole_number
 from btflow.plots.style import COLOURS, figure, line, translucent
 from btflow.swarm.results import to_dataset
 from btflow.swarm.scenario import Scenario
-from btflow.sweeps.link_figures import Links, replica_seed
+from btflow.sweeps.link_figures import replica_seed
 from btflow.sweeps.results import DONE
-from btflow.sweeps.swarm_figures import Swarms
+from btflow.sweeps.runs import kind_of
 from btflow.units.formatting import counted, interval_in_words, ratio_in_words
 
 Model = Scenario | LinkScenario
@@ -70,7 +70,7 @@ class _Side:
 
     def __init__(self, scenario: Model, fidelity: Fidelity) -> None:
         self.scenario = scenario
-        self.kind = _kind(scenario)
+        self.kind = cast("Any", kind_of(type(scenario)))
         self.program: Any = self.kind.compile(scenario, fidelity)
         self.kind.check_memory(scenario, self.kind.bytes(self.program))
         self._figures: Any = self.kind.figures(scenario, self.program)
@@ -92,10 +92,6 @@ class _Side:
         if isinstance(self.scenario, LinkScenario):
             return link_dataset(self.scenario, self.program, self._rows[0], replica_seed(seed, 0), 0.0)
         return to_dataset(self.scenario, self.program, self._rows, seed)
-
-
-def _kind(scenario: Model) -> Any:
-    return Links() if isinstance(scenario, LinkScenario) else Swarms()
 
 
 def statistic(scenario: Model) -> str:
@@ -261,7 +257,7 @@ class WhatIf(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         self.asked = asked
         self.canvas = canvas()
         self.more = widgets.Button(description="Twice as many pairs", layout={"width": "180px"})
-        self.more.on_click(lambda _: self._double())
+        self.more.on_click(self._double)
         shown = self.canvas
         super().__init__([shown.stage.widget, self.more])
         shown.ask(asked)
@@ -275,7 +271,7 @@ class WhatIf(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
     def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
         return still.beside(super()._repr_mimebundle_(**options), self.canvas)
 
-    def _double(self) -> None:
+    def _double(self, _: object) -> None:
         self.asked = self.asked._replace(pairs=min(2 * self.asked.pairs, MOST_PAIRS))
         self.canvas.ask(self.asked)
 

@@ -6,7 +6,6 @@ It shows every figure, the live ones as they were when their cell was done, and 
 import base64
 import os
 import re
-from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -102,22 +101,13 @@ class NotebookExporter(HTMLExporter):
         return str(MarkdownWithMath(renderer=renderer).render(source))
 
 
-def _has_equations(notebook: NotebookNode) -> bool:
-    return any("$" in cell.source for cell in notebook.cells if cell.cell_type == "markdown")
-
-
-@cache
-def _font() -> str:
-    """Return the font of equations in base 64: few systems have one with brackets and roots that grow."""
-    return base64.b64encode((_PAGE / "notebook" / "stix-two-math.woff2").read_bytes()).decode()
-
-
 def _prepared(notebook: NotebookNode, resources: dict[str, Any]) -> tuple[NotebookNode, dict[str, Any]]:
     """Make a notebook that has run ready for the template, with what the template is told."""
     without_hints(notebook)
     found = {"title": title(notebook), "drawn": with_stills(notebook)}
-    if _has_equations(notebook):
-        found["font"] = _font()
+    if any("$" in cell.source for cell in notebook.cells if cell.cell_type == "markdown"):
+        font = _PAGE / "notebook" / "stix-two-math.woff2"  # few systems have one with brackets and roots that grow
+        found["font"] = base64.b64encode(font.read_bytes()).decode()
     if found["drawn"]:
         found |= {"plotly": packed(), "script": script()}
     return notebook, resources | found

@@ -5,16 +5,19 @@ right below, and the form keeps the last good state. The inputs that matter firs
 """
 
 import html
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from math import log10
 from typing import Any, Generic, TypeVar
 
 import ipywidgets as widgets
+import xarray as xr
 
 from btflow.errors import InputError, SimulationError
 from btflow.explore.inputs import STEPS, Amount, Choice, Spec, renamed
-from btflow.explore.panel import Observed, specs
+from btflow.explore.panel import Commands, Observed, Preset, specs
 from btflow.explore.spots import Spot
 from btflow.explore.work import text_of
 
@@ -165,7 +168,7 @@ class Form(Generic[State]):
         """
         self.state = state
         self._change, self._refused = change, refused
-        self.fields = {name: Field(spec, self._entering(name)) for name, spec in specs(state).items()}
+        self.fields = {name: Field(spec, partial(self._enter, name)) for name, spec in specs(state).items()}
         self._first, self._rest = widgets.VBox(), widgets.VBox(layout={"display": "none"})
         self._fold = widgets.Button(layout={"display": "none"})
         self._fold.on_click(lambda _: self.unfold(self._rest.layout.display == "none"))
@@ -215,9 +218,6 @@ class Form(Generic[State]):
         for name, field in self.fields.items():
             field.show(getattr(state, name))
 
-    def _entering(self, name: str) -> Callable[[], None]:
-        return lambda: self._enter(name)
-
     def _enter(self, name: str) -> None:
         """Offer what the inputs show, unless it is what there is: then only what is wrong was said."""
         state = self._accepted()
@@ -265,21 +265,46 @@ class Form(Generic[State]):
             self.unfold(True)
 
 
-class OfForm(Observed):
-    """A panel whose state is what one form shows.
+class Panel(Observed, ABC):
+    """A part of the page that turns a state, which is what a form shows, into a result and figures of it.
 
     Attributes:
+        presets: What the page offers to begin with.
         form: The inputs.
         controls: They, as they are laid out.
+        views: Figures, and what is above them.
     """
 
+    presets: tuple[Preset, ...]
     form: Form[Any]
     controls: widgets.Widget
+    views: widgets.Widget
 
     def __init__(self) -> None:
         super().__init__()
         self._focus: tuple[str, ...] = ()
         self._part: Mapping[str, str] = {}
+
+    @property
+    @abstractmethod
+    def result(self) -> xr.Dataset | None:
+        """What the figures show, None before the first one."""
+
+    @abstractmethod
+    def scenario(self) -> Any:
+        """Return the Scenario or LinkScenario of the state (of a what-if the first one)."""
+
+    @abstractmethod
+    def files(self) -> Mapping[str, str]:
+        """Return what can be saved, by file name: scenarios as TOML, data as CSV."""
+
+    @abstractmethod
+    def commands(self) -> Commands:
+        """Return the command lines that give the same result."""
+
+    @abstractmethod
+    def about(self) -> str:
+        """Return what the command line gives: SHOWN, or another text where the figures are of other inputs."""
 
     @property
     def state(self) -> Any:

@@ -5,8 +5,9 @@ from collections.abc import Callable
 
 import ipywidgets as widgets
 
+from btflow.explore.form import Panel
 from btflow.explore.lesson import Lesson, Step
-from btflow.explore.panel import Panel, specs
+from btflow.explore.panel import differences, specs
 from btflow.explore.spots import SPOTS
 
 
@@ -87,11 +88,10 @@ class Guide:
 
     def _says(self, step: Step) -> str:
         """Return what the button does: the inputs that it sets."""
-        known = specs(step.state)
-        differ = [name for name in known if getattr(step.state, name) != getattr(self._panel.state, name)]
+        known, differ = specs(step.state), differences(step.state, self._panel.state)
         if len(differ) > 2:
             return "Set it up"
-        return "Do it: " + ", ".join(f"{known[name].label} {getattr(step.state, name)}" for name in differ)
+        return "Do it: " + ", ".join(f"{known[name].label} {text}" for name, text in differ.items())
 
     def _further(self) -> str:
         """Return where it goes on, after the last step."""

@@ -4,8 +4,10 @@ Every value is a text, as on the command line: ``"448 kbit/s"``, ``"30 ms"``, ``
 """
 
 import math
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, make_dataclass
+from importlib.resources import files
 from typing import Any, ClassVar, Protocol
 
 from btflow.config.schema import Variable, describe
@@ -193,6 +195,16 @@ class Line:
 def value(spec: Spec) -> Any:
     """Return what declares an input of a panel in its state, which is a frozen dataclass of texts."""
     return field(default=spec.default, metadata={"spec": spec})
+
+
+DECLARED: dict[str, Any] = tomllib.loads((files("btflow.explore") / "inputs.toml").read_text("utf-8"))
+"""What is declared of the inputs of each panel, and of the models of swarms."""
+
+
+def declared(panel: str, name: str, of: type[Amount] | type[Choice] | None = None, **more: Any) -> Any:
+    """Return what declares an input of a panel that ``inputs.toml`` has, with what else is said of it."""
+    said: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in DECLARED[panel][name].items()}
+    return value((of or (Amount if "kind" in said else Choice))(**said, **more))
 
 
 _NUMBERS = ("size", "rate", "time", "fraction", "count", "packets")

@@ -86,10 +86,10 @@ def check_swarm(scenario: Scenario) -> None:
         largest = most // max(leechers, 1) * scenario.swarm.block_size
         allowed = f"at most {_size(largest, scenario)} for {counted(leechers, 'leecher')}"
         raise InputError("file_size", _size(size, scenario), WHY, allowed)
-    _check_memory(scenario, leechers, MEMORY)
+    _check_memory(scenario, leechers)
 
 
-def _check_memory(scenario: Scenario, leechers: int, most: int) -> None:
+def _check_memory(scenario: Scenario, leechers: int) -> None:
     """Refuse a swarm whose queues and windows have room for too much: buffers, rates and round trips have no bound."""
     from btflow.swarm.program import compile_scenario  # the page begins with a link
     from btflow.swarm.run import swarm_bytes
@@ -98,9 +98,9 @@ def _check_memory(scenario: Scenario, leechers: int, most: int) -> None:
     with suppress(ScenarioError):  # flow does not run it
         programs.append(compile_scenario(scenario, "flow"))
     need = max(swarm_bytes(program) for program in programs)  # one after the other
-    if need > most:
+    if need > MEMORY:
         reason = f"takes {need / 1e9:.2g} GB of memory, which {WHY}"
-        allowed = f"{most / 1e9:.2g} GB: fewer leechers, a smaller buffer, a lower rate or a shorter round-trip time"
+        allowed = f"{MEMORY / 1e9:.2g} GB: fewer leechers, a smaller buffer, a lower rate or a shorter round-trip time"
         raise InputError("leechers", leechers, reason, allowed)
 
 

@@ -20,6 +20,7 @@ from btflow.plots import marks, series, words
 from btflow.plots.link import call_lines, capacity_line, has_call, packet_time, unit_of, with_window
 from btflow.plots.marks import joined
 from btflow.plots.style import COLOURS, GREY, TEMPLATE, line
+from btflow.swarm.replica import mean_of_known
 from btflow.units.formatting import counted
 
 MOST_GROUPS = len(COLOURS) - 1
@@ -234,15 +235,9 @@ def groups(result: xr.Dataset) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     kinds = zip(result["flow"].values, result["cc"].values, result["kind"].values, strict=True)
     for index, (flow, cc, kind) in enumerate(kinds):
-        group = words.flow_name(_group(str(flow)), str(cc), str(kind))
+        group = words.flow_name(words.group_of(str(flow)), str(cc), str(kind))
         found.setdefault(group, []).append(index)
     return found
-
-
-def _group(flow: str) -> str:
-    """Return the group of a flow: its name without the number."""
-    name, dash, number = flow.rpartition("-")
-    return name if dash and number.isdigit() else flow
 
 
 def _xy(points: tuple[Floats, Floats]) -> dict[str, Any]:
@@ -275,7 +270,7 @@ def _of_flows(result: xr.Dataset) -> list[tuple[str, ...]]:
     for name, columns in groups(result).items():
         goodput, sent, resent = (float(flows[what][columns].sum()) for what in ("goodput", "sent", "resent"))
         share = resent / sent if sent else 0.0
-        mean_rtt = _ms(_mean(flows["rtt_mean"][columns]))
+        mean_rtt = _ms(mean_of_known(flows["rtt_mean"][columns]))
         rows.append((name, _rate(goodput), f"{goodput / capacity:.0%}", mean_rtt, f"{share:.2%}"))
     return rows
 
@@ -318,8 +313,3 @@ def _rate(rate: float) -> str:
 
 def _ms(seconds: float) -> str:
     return "-" if np.isnan(seconds) else f"{1e3 * seconds:.{1 if seconds < 0.1 else 0}f} ms"
-
-
-def _mean(values: NDArray[np.float64]) -> float:
-    found = values[~np.isnan(values)]
-    return float(found.mean()) if len(found) else float("nan")

@@ -15,18 +15,19 @@ import xarray as xr
 
 from btflow.errors import ScenarioError
 from btflow.explore.figure import framed
-from btflow.explore.form import Form, OfForm
+from btflow.explore.form import Form, Panel
 from btflow.explore.limits import AT_ONCE, packets
 from btflow.explore.link_figure import draw, empty, numbers, point_at
 from btflow.explore.link_state import FIRST, LinkState, command, meanings, preset, presets, scenario, why_no_fluid
-from btflow.explore.panel import NOT_SHOWN, SHOWN, Commands, Preset, in_flow
+from btflow.explore.panel import NOT_SHOWN, SHOWN, Commands, in_flow
 from btflow.explore.saved import of_link, to_toml
 from btflow.explore.spots import Spot
-from btflow.explore.views import BEFORE, CANCELLED, FLOW_SAYS, RUNNING, STAYS, Stage, paragraph
+from btflow.explore.views import FLOW_SAYS, RUNNING, Background, Stage, paragraph
 from btflow.explore.watch import Run
 from btflow.explore.work import Listeners, Look, Work
 from btflow.link.run import simulate_link
 from btflow.link.scenario import LinkScenario
+from btflow.options import Fidelity, fidelity_of
 from btflow.plots.verdict import verdict
 
 
@@ -50,9 +51,14 @@ class Found(NamedTuple):
     before: xr.Dataset | None = None
 
     @property
+    def fidelity(self) -> Fidelity:
+        """That of the result."""
+        return fidelity_of("fidelity", self.result.attrs["fidelity"])
+
+    @property
     def words(self) -> str:
         """What is said beside the verdict: how far to trust it, or what flow had said."""
-        if self.result.attrs["fidelity"] == "flow":
+        if self.fidelity == "flow":
             return f"{FLOW_SAYS}."
         return f"Packet by packet. {FLOW_SAYS}, said: {verdict(self.before)}" if self.before is not None else ""
 
@@ -77,36 +83,41 @@ def at_once(model: LinkScenario) -> bool:
     return packets(model) <= AT_ONCE
 
 
-class LinkPanel(OfForm):
-    """One link; see btflow.explore.panel.Panel.
+class LinkPanel(Panel, Background[Asked, Found]):
+    """One link.
 
     Attributes:
-        result: What is drawn; None before the first.
-        fluid: What flow has for the same experiment; None if it is not asked for, or flow refuses it.
         figure: The figure.
         views: It, what is above it, and the tables below it.
     """
 
-    presets: tuple[Preset, ...]
+    whole = "Packets"
 
     def __init__(self, state: LinkState | None = None) -> None:
         super().__init__()
-        self.result: xr.Dataset | None = None
-        self.fluid: xr.Dataset | None = None
         self.figure = empty()
         self.figure.fills = True
         self._numbers = widgets.HTML()
         drawn = widgets.VBox([framed(self.figure), self._numbers])
-        self.stage = Stage(drawn, self._cancel, self._run)
+        self.stage = Stage(drawn, self.cancel, self._run)
         self.views = self.stage.widget
-        self._asked: Asked | None = None
-        self._drawn: Found | None = None
-        self._work: Work[Asked, Found] = Work(find, Listeners(self._show, self._fail, self.stage.progress, self._busy))
+        self._ended = self._tell
+        self._work = Work(find, Listeners(self._show, self._fail, self.stage.progress, self._busy))
         self.form = Form(state or LinkState(), self._change, self.stage.refuse)
         self.controls = self.form.widget
         self._model = ""
         self.presets = presets()
         self.set_state(self.form.state)
+
+    @property
+    def result(self) -> xr.Dataset | None:
+        """What is drawn; None before the first."""
+        return self.seen and self.seen.result
+
+    @property
+    def fluid(self) -> xr.Dataset | None:
+        """What flow has for the same experiment; None if it is not asked for, or flow refuses it."""
+        return self.seen and self.seen.fluid
 
     def set_state(self, state: LinkState) -> None:
         """Show a state and simulate it."""
@@ -127,7 +138,7 @@ class LinkPanel(OfForm):
     def commands(self) -> Commands:
         """Return the command line that gives the same result; with a fluid beside the packets one of each."""
         found = {"": command(self.state)}
-        if self.result is not None and self.result.attrs["fidelity"] == "flow" and not self._work.busy:
+        if self.seen is not None and self.seen.fidelity == "flow" and not self.busy:
             return in_flow(found)  # the packets were cancelled
         return found if self.fluid is None else {"Packets": found[""], "Fluid": in_flow(found)[""]}
 
@@ -141,14 +152,10 @@ class LinkPanel(OfForm):
 
     def about(self) -> str:
         """Return what the command line gives."""
-        return SHOWN if self._work.busy or self._belongs() else NOT_SHOWN
+        return SHOWN if self.busy or self._belongs() else NOT_SHOWN
 
     def _run(self) -> Run:
         return Run(self.scenario(), int(self.state.seed), self._part)
-
-    def wait(self, timeout: float = 60.0) -> bool:
-        """Wait until all is shown; return whether that is so within a time [s]."""
-        return self._work.wait(timeout)
 
     def _used(self) -> Sequence[str]:
         flows = {f"{name}{i}" for i in (1, 2, 3) if getattr(self.state, f"n{i}") == "0" for name in ("cc", "start")}
@@ -182,33 +189,9 @@ class LinkPanel(OfForm):
         self.form.explain(meanings(state.model))
         self._tell()
 
-    def _belongs(self) -> bool:
-        """Return whether the figure is of the inputs."""
-        return self._drawn is not None and self._drawn.asked == self._asked
-
     def _show(self, found: Found) -> None:
-        self._drawn = found
-        self.result, self.fluid = found.result, found.fluid
-        draw(self.figure, self.result, self.fluid)
-        self._numbers.value = numbers(self.result, self.fluid)
+        self.seen = found
+        draw(self.figure, found.result, found.fluid)
+        self._numbers.value = numbers(found.result, found.fluid)
         self.stage.words.value = paragraph(verdict(found.result), found.words)
         self.stage.late("" if self._belongs() else RUNNING)
-
-    def _fail(self, text: str) -> None:
-        """Say what went wrong; of packets after which flow's figure stays, that it does."""
-        if self._belongs():
-            self.stage.say(f"Packets: {text}. The figures are those of flow.")
-        else:
-            self.stage.late(f"{text}. {BEFORE}" if self.result is not None else text)
-
-    def _cancel(self) -> None:
-        self._work.cancel()
-        if self._belongs():
-            self.stage.say(STAYS)
-        else:
-            self.stage.late(CANCELLED)
-
-    def _busy(self, runs: bool) -> None:
-        self.stage.busy(runs)
-        if not runs:
-            self._tell()

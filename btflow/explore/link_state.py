@@ -1,18 +1,21 @@
 """The state of the link panel, the experiment it stands for, and its presets."""
 
-from collections.abc import Iterator, Mapping
+import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
+from importlib.resources import files
 from shlex import quote
+from string import Template
 from typing import Any
 
 from btflow.config.catalog import link_document, names, parse_as, title_of
 from btflow.config.document import Document
 from btflow.config.schema import describe
 from btflow.errors import InputError, ScenarioError
-from btflow.explore.inputs import Amount, Choice, renamed, value
+from btflow.explore.inputs import Amount, declared, renamed
 from btflow.explore.limits import check_link
-from btflow.explore.panel import OWN, Preset, specs
+from btflow.explore.panel import OWN, PUBLISHED, Preset, specs
 from btflow.link import fluid
 from btflow.link.access import AQM
 from btflow.link.flow import Flow
@@ -27,7 +30,6 @@ GROUPS = ("first", "second", "third")
 _CONTROLS = ("cubic", "newreno", "reno-linux", "cubic-2.6", "vegas", "bbr", "ledbat", "ledbat-25", "ledbat-linux")
 CONTROLS = (*_CONTROLS, "ledbat++", "utp", "utp-2013", "utp-2010", "lp", "nice", "opnet-tcp", "sfu-utp")
 DISCIPLINES = tuple(AQM)
-CALLS = ("none", "g711", "g729", "g729-1")
 OF_PAGE = ("model", "seed", "fluid")
 """Inputs that change nothing of the experiment that is chosen."""
 _STEER = ("target", "gain")
@@ -56,61 +58,34 @@ class Own(Amount):
         return OWN_FILE if text.strip() == OWN_FILE else super().check(name, text)
 
 
-def _cc(group: int, default: str) -> Any:
-    return value(Choice(f"Flows {group}: control", CONTROLS, default, help="Congestion control of the flows"))
-
-
-def _count(group: int, default: str) -> Any:
-    return value(Amount(f"Flows {group}: number", "count", default, "0", "10", maximum="30"))
-
-
-def _start(group: int, default: str) -> Any:
-    return value(Amount(f"Flows {group}: start", "time", default, "0 s", "60 s", maximum="600 s"))
+_input = partial(declared, "link")
 
 
 @dataclass(frozen=True)
 class LinkState:
     """What the link panel shows."""
 
-    model: str = value(Choice("Experiment", (ONE_LINK, *names("links")), ONE_LINK, ("one link", *names("links"))))
-    rate: str = value(
-        Amount("Rate", "rate", "1 Mbit/s", "64 kbit/s", "1 Gbit/s", True, "1 kbit/s", "10 Gbit/s", bits=True)
-    )
-    rtt: str = value(Amount("Round-trip time", "time", "50 ms", "1 ms", "1 s", True, "0 s", "10 s"))
-    buffer: str = value(
-        Amount("Buffer", "buffer", "100 packets", "1 packets", "500 packets", help="In packets, kB, ms or BDP")
-    )
-    aqm: str = value(Choice("Queue discipline", DISCIPLINES, "drop-tail", help="Active queue management"))
-    loss: str = value(Amount("Random loss", "fraction", "0%", "0%", "10%", maximum="40%"))
-    cc1: str = _cc(1, "cubic")
-    n1: str = _count(1, "1")
-    start1: str = _start(1, "0 s")
-    cc2: str = _cc(2, "ledbat")
-    n2: str = _count(2, "1")
-    start2: str = _start(2, "10 s")
-    cc3: str = _cc(3, "newreno")
-    n3: str = _count(3, "0")
-    start3: str = _start(3, "0 s")
-    call: str = value(Choice("Voice call", CALLS, "none", help="Codec of a call that passes the same queue"))
-    target: str = value(
-        Own(
-            "Delay target", "time", OWN_FILE, "5 ms", "400 ms", True, place="100 ms", help="Of all LEDBAT and uTP flows"
-        )
-    )
-    gain: str = value(
-        Amount("Gain", "fraction", "100%", "5%", "100%", help="Of all LEDBAT and uTP flows, against their file's own")
-    )
-    duration: str = value(Amount("Duration", "time", "60 s", "5 s", "300 s", True, "1 s", "600 s"))
-    seed: str = value(Amount("Seed", "count", "0", "0", "20", maximum="1000000"))
-    fluid: str = value(
-        Choice(
-            "Fluid",
-            ("false", "true"),
-            "false",
-            ("not drawn", "beside the packets"),
-            "The same experiment at flow fidelity, which knows no packets",
-        )
-    )
+    model: str = _input("model", options=(ONE_LINK, *names("links")), shown=("one link", *names("links")))
+    rate: str = _input("rate")
+    rtt: str = _input("rtt")
+    buffer: str = _input("buffer")
+    aqm: str = _input("aqm", options=DISCIPLINES)
+    loss: str = _input("loss")
+    cc1: str = _input("cc1", options=CONTROLS)
+    n1: str = _input("n1")
+    start1: str = _input("start1")
+    cc2: str = _input("cc2", options=CONTROLS)
+    n2: str = _input("n2")
+    start2: str = _input("start2")
+    cc3: str = _input("cc3", options=CONTROLS)
+    n3: str = _input("n3")
+    start3: str = _input("start3")
+    call: str = _input("call")
+    target: str = _input("target", Own)
+    gain: str = _input("gain")
+    duration: str = _input("duration")
+    seed: str = _input("seed")
+    fluid: str = _input("fluid")
 
 
 @cache
@@ -302,84 +277,24 @@ def _inputs(model: str) -> dict[str, str]:
 
 def _one_link() -> dict[str, Any]:
     """Return the model of one user's link, the same in both directions, and the flows that go up."""
-    state = LinkState()
-    up = {"from": "home", "to": "internet"}
-    flows: dict[str, Any] = {
-        name: {
-            "cc": getattr(state, f"cc{i}"),
-            "count": int(getattr(state, f"n{i}")),
-            "start": getattr(state, f"start{i}"),
-        }
-        | up
-        for i, name in enumerate(GROUPS, 1)
-    }
-    flows["call"] = {"codec": "g729", "count": 0} | up
-    both = [f"access.home.{way}" for way in ("uplink", "downlink")]
-    parameters = {
-        "rate": ("rate", "rate of the link, both ways", [f"{queue}.rate" for queue in both]),
-        "buffer": ("buffer", "buffer of the link, both ways", [f"{queue}.buffer" for queue in both]),
-        "rtt": ("time", "base round-trip time", ["paths.rtt"]),
-        "loss": ("fraction", "chance that a data packet is lost in the core", ["paths.loss"]),
-        "duration": ("time", "simulated time", ["duration"]),
-    }
-    declared: dict[str, Any] = {n: {"kind": k, "meaning": m, "sets": s} for n, (k, m, s) in parameters.items()}
-    declared["aqm"] = {
-        "kind": "choice",
-        "meaning": "discipline, both ways",
-        "choices": list(DISCIPLINES),
-        "sets": [f"{queue}.discipline" for queue in both],
-    }
-    queue = {"rate": state.rate, "buffer": state.buffer, "discipline": state.aqm}
-    return {
-        "name": ONE_LINK,
-        "title": "Flows over one link",
-        "source": "the user",
-        "duration": state.duration,
-        "access": {"home": {"uplink": dict(queue), "downlink": dict(queue)}},
-        "paths": {"rtt": state.rtt, "loss": state.loss},
-        "flows": flows,
-        "parameters": declared,
-    }
+    text = Template((files("btflow.explore") / "one_link.toml").read_text("utf-8"))
+    return tomllib.loads(text.substitute(vars(LinkState()), disciplines=list(DISCIPLINES)))
 
 
-GENI, OPNET = "Yin et al., GENI project", "Ciapponi et al. 2009"
-"""Of the first the paper says no year."""
-PAPERS = ("geni", "opnet2009")
-QUEUES = DISCIPLINES[1:]
-
-
-def geni(**values: str) -> LinkState:
-    """Return the iperf connection beside two TCP seeds, with some inputs changed."""
-    return replace(preset("geni"), **values)
-
-
-def opnet(**values: str) -> LinkState:
-    """Return the call beside three TCP downloads, with some inputs changed."""
-    return replace(preset("opnet2009"), **values)
-
-
-GENI_UTP, OPNET_UTP = geni(cc2="utp-2013", cc3="utp-2013"), opnet(cc1="sfu-utp")
+PAPERS: Mapping[str, str] = PUBLISHED["link_papers"]
+GENI, OPNET = PAPERS.values()
 
 
 def _of(paper: str, title: str, state: LinkState, *, beyond: bool = False) -> Preset:
     return Preset(paper, "", title, state, {"": command(state)}, beyond=beyond)
 
 
-def _published() -> Iterator[Preset]:
-    yield _of(GENI, "iperf alone on a downlink of 2048 kbit/s", geni(n2="0", n3="0"))
-    yield _of(GENI, "iperf beside one TCP seed", geni(n3="0"))
-    yield _of(GENI, "iperf beside two TCP seeds", geni())
-    yield _of(GENI, "iperf beside two uTP seeds", GENI_UTP)
-    for aqm in QUEUES:
-        yield _of(GENI, f"iperf beside two TCP seeds, {aqm}", geni(aqm=aqm), beyond=True)
-    yield _of(OPNET, "a call beside three TCP downloads on a T1", opnet())
-    yield _of(OPNET, "a call beside three downloads by its changed TCP, called uTP there", OPNET_UTP)
-    for aqm in QUEUES:
-        yield _of(OPNET, f"a call beside three TCP downloads, {aqm}", opnet(aqm=aqm), beyond=True)
+def _published(model: str, title: str, values: dict[str, str], *, beyond: bool = False) -> Preset:
+    return _of(PAPERS[model], title, replace(preset(model), **values), beyond=beyond)
 
 
 def presets() -> tuple[Preset, ...]:
     """Return every link experiment; none is larger than the page computes."""
     one = _of(OWN, "A LEDBAT upload beside a CUBIC upload on 1 Mbit/s", LinkState())
     taught = [_of(OWN, title_of(name, "links"), preset(name)) for name in names("links") if name not in PAPERS]
-    return (one, *_published(), *taught)
+    return (one, *(_published(**each) for each in PUBLISHED["link"]), *taught)

@@ -63,10 +63,12 @@ def options(
         InputError: One is wrong, or the extra ``notebook`` is not installed.
     """
     check_installed(command)
+    import secrets  # every command reads the options' defaults, and this takes a while
+
     return Options(
         ip=_address(ip),
         port=None if port is None else parse_whole_number("--port", port, 1, 65535),
-        token=(os.environ.get("BTFLOW_TOKEN") or _token()) if token else "",
+        token=(os.environ.get("BTFLOW_TOKEN") or secrets.token_urlsafe(24)) if token else "",
         visitors=parse_whole_number("--visitors", visitors, 1, 200),
         memory=parse_whole_number("--memory", memory, LEAST_MEGABYTES, 1_000_000),
     )
@@ -76,12 +78,6 @@ def check_installed(command: str) -> None:
     """Raise an InputError if the extra ``notebook``, which a command needs, is not installed."""
     if any(find_spec(name) is None for name in _NEEDED):
         raise InputError(f"btflow {command}", None, f"needs {extra('notebook')}")
-
-
-def _token() -> str:
-    import secrets  # every command reads the options' defaults, and this takes a while
-
-    return secrets.token_urlsafe(24)
 
 
 def _address(ip: str) -> str:

@@ -8,18 +8,16 @@ A link names the version, the panel and what differs from the defaults: ``?v=1&p
 its step, and what differs from that: ``?v=1&lesson=aqm&step=2``.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import tomllib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
+from importlib.resources import files
 from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 from urllib.parse import parse_qsl, quote_plus
-
-import ipywidgets as widgets
-import xarray as xr
 
 from btflow.errors import InputError
 from btflow.explore.inputs import LONGEST, Spec
 from btflow.explore.lesson import Lesson, read, texts
-from btflow.explore.spots import Spot
 
 VERSION = "1"
 _RESERVED = ("v", "panel", "lesson", "step")
@@ -94,7 +92,12 @@ def to_query(panel: str, state: object, lesson: Lesson | None = None, step: int 
     begin = lesson.steps[step - 1].state if lesson else type(state)()
     named = {"lesson": lesson.name, "step": str(step)} if lesson else {"panel": panel}
     parts = {"v": VERSION} | named | differences(state, begin)
-    return "&".join(f"{name}={quote_plus(text, safe='/:,@')}" for name, text in parts.items())
+    return written(parts)
+
+
+def written(values: Mapping[str, str]) -> str:
+    """Return values by name as a part of a query string."""
+    return "&".join(f"{name}={quote_plus(text, safe='/:,@')}" for name, text in values.items())
 
 
 def from_query(query: str, panels: Mapping[str, type[Any]]) -> Opened:
@@ -179,6 +182,9 @@ NOT_SHOWN = "The numbers of these inputs, which the figures do not show"
 OWN = "btflow's own"
 """In place of a paper."""
 
+PUBLISHED: Mapping[str, Any] = tomllib.loads((files("btflow.explore") / "presets.toml").read_text("utf-8"))
+"""What is published in papers, by panel and by model."""
+
 Commands = Mapping[str, str]
 """Command lines: of a what-if by the side that each runs, A and B; of a link with its fluid by what each gives; of
 anything else one, by an empty text."""
@@ -231,49 +237,3 @@ class Observed:
     def _tell(self) -> None:
         for call in self._observers:
             call()
-
-
-class Panel(Protocol):
-    """A part of the page that turns a state into a result and figures of it."""
-
-    presets: tuple[Preset, ...]
-    """What the page offers to begin with."""
-    controls: widgets.Widget
-    """The inputs."""
-    views: widgets.Widget
-    """Figures, and what is above them."""
-
-    @property
-    def state(self) -> Any:
-        """The last state that was accepted."""
-
-    @property
-    def result(self) -> xr.Dataset | None:
-        """What the figures show, None before the first one."""
-
-    def set_state(self, state: Any) -> None:
-        """Show a state and simulate it; what is refused is said next to its input."""
-
-    def focus(self, names: Iterable[str]) -> None:
-        """Have these inputs on top, or without any those that matter first."""
-
-    def watch(self, part: Mapping[str, str]) -> None:
-        """Say which part of the run can be watched, as ``btflow.motion.record`` takes it."""
-
-    def point(self, spot: Spot | None, said: str = "") -> None:
-        """Point at a place of the figures and write something there; or at none."""
-
-    def scenario(self) -> Any:
-        """Return the Scenario or LinkScenario of the state (of a what-if the first one)."""
-
-    def files(self) -> Mapping[str, str]:
-        """Return what can be saved, by file name: scenarios as TOML, data as CSV."""
-
-    def commands(self) -> Commands:
-        """Return the command lines that give the same result."""
-
-    def about(self) -> str:
-        """Return what the command line gives: SHOWN, or another text where the figures are of other inputs."""
-
-    def on_change(self, call: Callable[[], None]) -> None:
-        """Have something called after each new state; and when work in the background ends."""

@@ -117,7 +117,8 @@ def of_swarm(seen: Seen) -> dict[str, str]:
         "received [B]": first["bytes_received"].values,
     }
     pieces = {"time [s]": first["time"].values, "pieces held, mean over the leechers": first["pieces_held"].values}
-    drawn = {name: of_figure(seen.figures[name]) for name in ("causes", "queues") if _has_data(seen, name)}
+    there = {name: seen.figures[name] for name in ("causes", "queues") if name in seen.figures}
+    drawn = {name: of_figure(one) for name, one in there.items() if one.data}
     return _files(seen, {"peers": to_csv(peers), "pieces": to_csv(pieces)} | drawn)
 
 
@@ -138,10 +139,6 @@ def of_figure(drawn: go.Figure) -> str:
         for of, axis in axes.items()
     }
     return to_csv({"series": names} | columns)
-
-
-def _has_data(seen: Seen, name: str) -> bool:
-    return name in seen.figures and bool(seen.figures[name].data)
 
 
 def _files(seen: Seen, tables: Mapping[str, str]) -> dict[str, str]:

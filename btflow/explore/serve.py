@@ -251,17 +251,13 @@ def notebooks(here: Path) -> Path:
         try:
             target.mkdir(exist_ok=True)
             for notebook in sorted(source.glob("*.ipynb")):
-                _copy(notebook, target / notebook.name)
+                copy = target / notebook.name
+                if not copy.exists():
+                    shutil.copyfile(notebook, copy)
+                elif copy.read_bytes() != notebook.read_bytes():
+                    typer.echo(f"Kept {copy.name} as it is; btflow's own differs.", err=True)
         except OSError as error:
             raise InputError(
                 "btflow lab", str(target), f"cannot be written: {error.strerror}", "another folder"
             ) from None
         return target
-
-
-def _copy(notebook: Path, target: Path) -> None:
-    """Copy a notebook unless there is one of that name; say so if that one differs."""
-    if not target.exists():
-        shutil.copyfile(notebook, target)
-    elif target.read_bytes() != notebook.read_bytes():
-        typer.echo(f"Kept {target.name} as it is; btflow's own differs.", err=True)

@@ -4,6 +4,7 @@ A place is found in the result that is drawn, whatever its inputs are, so that i
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -87,22 +88,13 @@ def rate_late(result: xr.Dataset) -> Spot | None:
     return Spot("rate", float(result["time"].values[5 * result.sizes["time"] // 6]), float(rate.mean()))
 
 
-def first_complete(result: xr.Dataset) -> Spot | None:
-    """Return the first leecher's completion."""
-    times = _completions(result)
-    return Spot("completion", float(times[0]), 100.0 / len(times)) if len(times) else None
-
-
-def half_complete(result: xr.Dataset) -> Spot | None:
-    """Return when half of the leechers have completed."""
-    times = _completions(result)
-    return Spot("completion", float(np.median(times)), 50.0) if len(times) else None
-
-
-def last_complete(result: xr.Dataset) -> Spot | None:
-    """Return the last leecher's completion."""
-    times = _completions(result)
-    return Spot("completion", float(times[-1]), 100.0) if len(times) else None
+def complete(share: float, result: xr.Dataset) -> Spot | None:
+    """Return when a share of the leechers that complete have done so; of 0 the first one's completion."""
+    times = result["completion_time"].isel(replica=0).values
+    times = times[(result["role"].values == "leecher") & np.isfinite(times)]
+    if not len(times):
+        return None
+    return Spot("completion", float(np.quantile(times, share)), 100.0 * (share or 1.0 / len(times)))
 
 
 def pieces_half(result: xr.Dataset) -> Spot | None:
@@ -122,11 +114,6 @@ def pieces_wait(result: xr.Dataset) -> Spot | None:
     return Spot("pieces", float(time[middle]), float(held[middle]))
 
 
-def _completions(result: xr.Dataset) -> Floats:
-    times = result["completion_time"].isel(replica=0).values
-    return np.sort(times[(result["role"].values == "leecher") & np.isfinite(times)])
-
-
 SPOTS: Mapping[str, Callable[[xr.Dataset], Spot | None]] = {
     found.__name__.replace("_", "-"): found
     for found in (
@@ -136,11 +123,8 @@ SPOTS: Mapping[str, Callable[[xr.Dataset], Spot | None]] = {
         queue_longest,
         queue_late,
         rate_late,
-        first_complete,
-        half_complete,
-        last_complete,
         pieces_half,
         pieces_wait,
     )
-}
+} | {f"{which}-complete": partial(complete, share) for which, share in (("first", 0.0), ("half", 0.5), ("last", 1.0))}
 """What finds a place in a result, by its name in lessons; None where there is no such place."""

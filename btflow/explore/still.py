@@ -13,7 +13,6 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-import plotly.graph_objects as go
 import plotly.io as pio
 from plotly.offline import get_plotlyjs
 
@@ -45,13 +44,9 @@ def beside(bundle: Mapping[str, Any], canvas: Canvas[Any]) -> dict[str, Any]:
         canvas.wait(PATIENCE)
     if canvas.seen is None:
         return dict(bundle)
-    drawn = "".join(still(_properties(one)) for one in canvas.seen.figures.values())
+    wide = ({"data": one.data, "layout": fitted(one, HEIGHT)} for one in canvas.seen.figures.values())
+    drawn = "".join(still(json.loads(pio.to_json(one, validate=False))) for one in wide)
     return {**bundle, HTML: f'{canvas.seen.words}<div class="btflow-stills">{drawn}</div>'}
-
-
-def _properties(drawn: go.Figure) -> Any:
-    """Return what JSON holds of a figure that is as wide as what it is in."""
-    return json.loads(pio.to_json({"data": drawn.data, "layout": fitted(drawn, HEIGHT)}, validate=False))
 
 
 def still(figure: Mapping[str, Any]) -> str:

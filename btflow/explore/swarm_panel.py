@@ -5,12 +5,9 @@ the command line of the whole. What the papers say of them holds in these sizes,
 leechers but their whole file, because with 10 MB a round-trip time of 400 ms costs 20 % instead of 10 %.
 """
 
-import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib.resources import files
-from typing import Any
+from functools import cache, partial
 
 import xarray as xr
 
@@ -18,10 +15,10 @@ from btflow.config import catalog
 from btflow.config.document import Document
 from btflow.config.schema import describe
 from btflow.errors import InputError
-from btflow.explore.form import Form, OfForm
-from btflow.explore.inputs import Amount, Choice, renamed, value
+from btflow.explore.form import Form, Panel
+from btflow.explore.inputs import DECLARED, Amount, declared, renamed
 from btflow.explore.limits import check_swarm
-from btflow.explore.panel import NOT_SHOWN, OWN, SHOWN, Commands, Preset, in_flow, specs
+from btflow.explore.panel import NOT_SHOWN, OWN, PUBLISHED, SHOWN, Commands, Preset, in_flow, specs
 from btflow.explore.saved import of_swarm, to_toml
 from btflow.explore.spots import Spot
 from btflow.explore.views import LINKED, Asked, Canvas, Seen, see
@@ -30,27 +27,10 @@ from btflow.link.access import AQM
 from btflow.swarm.scenario import Scenario
 from btflow.units import UNLIMITED, Buffer, is_unlimited
 
-_ON_LINKS = {"leechers": "leechers", "file_size": "file_size"}
-
-INPUTS: Mapping[str, Mapping[str, str]] = {
-    "flashcrowd": _ON_LINKS
-    | {name: name for name in ("utp_share", "uplink", "seed_uplink", "buffer", "rtt", "loss")}
-    | {name: name for name in ("aqm", "utp_target", "utp_gain", "upload_limit", "client", "stay")},
-    "rao2010": {"leechers": "leechers", "file_size": "file_size", "limit": "upload_limit", "paths": "internet"}
-    | {"seed_limit": "seed_upload_limit", "rtt": "rtt", "loss": "loss", "tso": "tso", "stay": "departures.stay"},
-    "testa2011": _ON_LINKS | {name: name for name in ("utp_share", "buffer", "aqm", "utp_target", "stay")},
-    "testa2012": _ON_LINKS
-    | {"cc": "cc", "cubic_share": "cubic_share", "bt": "client"}
-    | {name: name for name in ("aqm", "utp_target", "utp_gain")},
-}
+INPUTS: Mapping[str, Mapping[str, str]] = {model: said["sets"] for model, said in DECLARED["models"].items()}
 """By model: the inputs that it has, and the parameter or field that each sets."""
 
-FIRST: Mapping[str, tuple[str, ...]] = {
-    "flashcrowd": ("model", "leechers", "utp_share", "uplink", "buffer", "rtt"),
-    "rao2010": ("model", "leechers", "limit", "rtt", "loss", "seed_limit"),
-    "testa2011": ("model", "leechers", "utp_share", "buffer", "stay", "file_size"),
-    "testa2012": ("model", "leechers", "cc", "cubic_share", "bt", "file_size"),
-}
+FIRST: Mapping[str, tuple[str, ...]] = {model: tuple(said["first"]) for model, said in DECLARED["models"].items()}
 """By model: which it is, and the five inputs that matter first."""
 
 HEIGHT = 300
@@ -71,7 +51,6 @@ _PATHS = {"alike": "all alike", "iplane": "drawn from iPlane's"} | {
     name: f"{name.partition('/')[0].replace('+', ', ')}; seed AS'{name[-1]}" for name in PATHS if "/" in name
 }
 SAME = "same"
-_LIMITS = ("50 kB/s", "100 kB/s", "200 kB/s")
 
 
 @dataclass(frozen=True)
@@ -97,81 +76,36 @@ class Limit(Amount):
         return UNLIMITED if is_unlimited(text) else super().check(name, text)
 
 
+_input = partial(declared, "swarm")
+
+
 @dataclass(frozen=True)
 class SwarmState:
     """The inputs of the swarm panel, as texts."""
 
-    model: str = value(
-        Choice(
-            "Swarm",
-            ("flashcrowd", "rao2010", "testa2011", "testa2012"),
-            "flashcrowd",
-            ("TCP, uTP on links", "upload limits, no access links", "ADSL uplinks of 2011", "cluster of 2012"),
-            "what kind of swarm it is; each is a model that comes with btflow",
-        )
-    )
-    leechers: str = value(Amount("Leechers", "count", "50", "2", "300", minimum="1"))
-    file_size: str = value(Amount("File size", "size", "2 MB", "1 MB", "50 MB", log=True, minimum="16 kB"))
-    utp_share: str = value(
-        Amount("uTP share", "fraction", "50%", "0%", "100%", help="share of the leechers that open uTP connections")
-    )
-    cc: str = value(
-        Choice(
-            "TCP of class x",
-            ("cubic", "newreno", "vegas", "nice", "lp", "utp"),
-            "cubic",
-            help="congestion control of the peers beside those with CUBIC",
-        )
-    )
-    cubic_share: str = value(
-        Amount("CUBIC share", "fraction", "0%", "0%", "100%", help="share of the leechers whose TCP is CUBIC")
-    )
-    uplink: str = value(
-        Amount("Uplink", "rate", "1 Mbit/s", "128 kbit/s", "10 Mbit/s", log=True, maximum="1 Gbit/s", bits=True)
-    )
-    seed_uplink: str = value(
-        Amount(
-            "Uplink of the seed",
-            "rate",
-            "2 Mbit/s",
-            "128 kbit/s",
-            "100 Mbit/s",
-            log=True,
-            maximum="1 Gbit/s",
-            bits=True,
-        )
-    )
-    buffer: str = value(
-        Amount("Buffer", "buffer", "500 ms", "2 packets", "400 packets", help="room in the queues of each access link")
-    )
-    aqm: str = value(Choice("Queue discipline", tuple(AQM), "drop-tail"))
-    utp_target: str = value(Amount("uTP target", "time", "100 ms", "5 ms", "400 ms", minimum="1 ms", maximum="10 s"))
-    utp_gain: str = value(Amount("uTP gain", "size", "3 kB", "300 B", "9 kB", minimum="1 B", maximum="1 MB"))
-    limit: str = value(
-        Amount("Upload limit", "rate", "50 kB/s", "5 kB/s", "500 kB/s", log=True, minimum="1 kB/s", maximum="10 MB/s")
-    )
-    upload_limit: str = value(
-        Limit("Upload limit", "rate", "unlimited", "5 kB/s", "500 kB/s", log=True, minimum="1 kB/s", maximum="100 MB/s")
-    )
-    seed_limit: str = value(Choice("Seed's upload limit", (SAME, *_LIMITS), SAME, ("as above", *_LIMITS)))
-    paths: str = value(
-        Choice("Paths", tuple(PATHS), "alike", tuple(_PATHS[name] for name in PATHS), "round-trip times between peers")
-    )
-    rtt: str = value(Amount("Round-trip time", "time", "20 ms", "0 ms", "1 s"))
-    loss: str = value(Amount("Loss", "fraction", "0%", "0%", "10%", maximum="20%"))
-    tso: str = value(
-        Choice("Segment offload", ("false", "true"), "false", ("off", "on"), "TCP segments larger than a packet")
-    )
-    stay: str = value(
-        Choice("After the download", ("forever", "random", "leave"), "forever", ("stay", "stay for a while", "leave"))
-    )
-    client: str = value(
-        Choice("Client", ("libtorrent-2", "mainline-4.0", "utorrent-3.0", "transmission-4"), "libtorrent-2")
-    )
-    bt: str = value(Choice("BitTorrent client", ("mainline", "utorrent"), "mainline", ("mainline", "uTorrent")))
-    seed: str = value(
-        Amount("Random numbers", "count", "0", "0", "100", maximum="1000000", help="another number, another run")
-    )
+    model: str = _input("model")
+    leechers: str = _input("leechers")
+    file_size: str = _input("file_size")
+    utp_share: str = _input("utp_share")
+    cc: str = _input("cc")
+    cubic_share: str = _input("cubic_share")
+    uplink: str = _input("uplink")
+    seed_uplink: str = _input("seed_uplink")
+    buffer: str = _input("buffer")
+    aqm: str = _input("aqm", options=tuple(AQM))
+    utp_target: str = _input("utp_target")
+    utp_gain: str = _input("utp_gain")
+    limit: str = _input("limit")
+    upload_limit: str = _input("upload_limit", Limit)
+    seed_limit: str = _input("seed_limit")
+    paths: str = _input("paths", options=tuple(PATHS), shown=tuple(_PATHS[name] for name in PATHS))
+    rtt: str = _input("rtt")
+    loss: str = _input("loss")
+    tso: str = _input("tso")
+    stay: str = _input("stay")
+    client: str = _input("client")
+    bt: str = _input("bt")
+    seed: str = _input("seed")
 
 
 def inputs(state: SwarmState) -> tuple[str, ...]:
@@ -227,32 +161,22 @@ def meanings(model: str) -> Mapping[str, str]:
     return found
 
 
-@cache
-def _document(model: str) -> Document[Scenario]:
-    return catalog.document(model)
+_document: Callable[[str], Document[Scenario]] = cache(catalog.document)
 
 
-WHOLE: Mapping[str, tuple[str, str]] = {
-    "rao2010": ("300", "50 MB"),
-    "testa2011": ("100", "10 MB"),
-    "testa2012": ("75", "100 MB"),
-}
-"""Leechers and file of each paper's swarm; of 2011 the file is assumed."""
-_SHOWN: Mapping[str, tuple[str, str]] = {
-    "rao2010": ("60", "50 MB"),
-    "testa2011": ("60", "4 MB"),
-    "testa2012": ("40", "4 MB"),
-}
-_DIFFERS = {"rao2010": " What round-trip times and loss cost is somewhat less than with all of them."}
-"""By model: what is known to differ in the smaller size, beside the times themselves."""
-
-RAO, ADSL, CLUSTER = "Rao et al. 2010", "Testa and Rossi 2011", "Testa et al. 2012"
-PAPERS = {"rao2010": RAO, "testa2011": ADSL, "testa2012": CLUSTER}
+PAPERS: Mapping[str, str] = {model: said["paper"] for model, said in PUBLISHED["papers"].items()}
+RAO, ADSL, CLUSTER = PAPERS.values()
 
 
-def state_of(model: str, size: Mapping[str, tuple[str, str]], **values: str) -> SwarmState:
+def size_of(model: str, which: str) -> tuple[str, str]:
+    """Return leechers and file of a paper's swarm: ``whole``, as it is ``shown``, or of ``pairs``."""
+    leechers, file_size = PUBLISHED["papers"][model][which]
+    return leechers, file_size
+
+
+def state_of(model: str, size: str, **values: str) -> SwarmState:
     """Return a paper's swarm in a size, with some of its inputs changed."""
-    leechers, file_size = size[model]
+    leechers, file_size = size_of(model, size)
     old = {"stay": "random", "buffer": "200 packets", "utp_target": "25 ms"}
     plain = old if model == "testa2011" else {"limit": "20 kB/s", "rtt": "0 ms"}
     return SwarmState(**{"model": model, "leechers": leechers, "file_size": file_size} | plain | values)
@@ -260,40 +184,33 @@ def state_of(model: str, size: Mapping[str, tuple[str, str]], **values: str) -> 
 
 def whole(state: SwarmState) -> SwarmState:
     """Return a paper's swarm in the paper's size."""
-    leechers, file_size = WHOLE[state.model]
+    leechers, file_size = size_of(state.model, "whole")
     return replace(state, leechers=leechers, file_size=file_size)
 
 
 def less(state: SwarmState, why: str) -> str:
     """Return the note on the size of a paper's swarm."""
-    leechers, file_size = WHOLE[state.model]
+    leechers, file_size = size_of(state.model, "whole")
     parts = [f"{state.leechers} leechers instead of {leechers}"]
     parts += [f"a file of {state.file_size} instead of {file_size}"] if state.file_size != file_size else []
-    return f"{' and '.join(parts)}, {why}.{_DIFFERS.get(state.model, '')}"
-
-
-@cache
-def of_papers(panel: str) -> list[dict[str, Any]]:
-    """Return what the file of presets has for a panel."""
-    found: list[dict[str, Any]] = tomllib.loads((files("btflow.explore") / "presets.toml").read_text("utf-8"))[panel]
-    return found
+    return f"{' and '.join(parts)}, {why}.{PUBLISHED['papers'][state.model].get('differs', '')}"
 
 
 def _preset(model: str, figure: str, title: str, values: dict[str, str], *, beyond: bool = False) -> Preset:
-    state = state_of(model, _SHOWN, **values)
+    state = state_of(model, "shown", **values)
     note = less(state, "so that it is drawn at once")
     return Preset(PAPERS[model], figure, title, state, {"": command_of(whole(state))}, note, beyond)
 
 
 PRESETS = (
     Preset(OWN, "", "half of the peers with uTP", SwarmState(), {"": command_of(SwarmState())}),
-    *(_preset(**each) for each in of_papers("swarm")),
+    *(_preset(**each) for each in PUBLISHED["swarm"]),
 )
 """Every swarm that the panel has a preset for."""
 
 
-class SwarmPanel(OfForm):
-    """One swarm; see ``btflow.explore.panel.Panel``.
+class SwarmPanel(Panel):
+    """One swarm.
 
     Attributes:
         canvas: The figures.

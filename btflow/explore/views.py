@@ -8,7 +8,7 @@ import html
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import ipywidgets as widgets
 import numpy as np
@@ -106,7 +106,8 @@ def see(asked: Asked, look: Look) -> Iterator[Seen]:
             yield first._replace(figures=rest, late=())
         look.rest()
     full = simulate(model, seed=seed, progress=look)
-    yield _seen(asked, full, _difference(flow, full) if flow is not None else "")
+    said = "" if flow is None else f"; flow said {_seconds(flow)}, {off_by(_mean(flow), _mean(full))}"
+    yield _seen(asked, full, f"Full: mean completion {_seconds(full)}{said}." if said else "")
 
 
 def views(result: xr.Dataset) -> Mapping[str, View]:
@@ -166,11 +167,6 @@ def _seen(asked: Asked, result: xr.Dataset, words: str = "", first: Iterable[str
     drawn = {name: view(result) for name, view in known.items() if not first or name in first}
     late = tuple(name for name in known if name not in drawn)
     return Seen(result, drawn, paragraph(plots.verdict(result), words), asked, result.attrs["fidelity"], late)
-
-
-def _difference(flow: xr.Dataset, full: xr.Dataset) -> str:
-    """Return in words what full found, and how far flow was off."""
-    return f"Full: mean completion {_seconds(full)}; flow said {_seconds(flow)}, {off_by(_mean(flow), _mean(full))}."
 
 
 def _seconds(result: xr.Dataset) -> str:
@@ -293,10 +289,75 @@ STAYS = "Cancelled. The figures are those of flow."
 FIRST = 2.0
 """How long to wait for the first figures [s], so that a page or a notebook's cell begins with quick ones."""
 
+
+class Answer(Protocol):
+    """What comes of a request."""
+
+    @property
+    def asked(self) -> tuple[object, ...]:
+        """The request."""
+
+    @property
+    def fidelity(self) -> Fidelity:
+        """That of what is drawn."""
+
+
 Request = TypeVar("Request")
+Found = TypeVar("Found", bound=Answer)
 
 
-class Canvas(Generic[Request]):
+class Background(Generic[Request, Found]):
+    """Shows on a stage what comes of requests in the background, and says whether it is of the inputs.
+
+    Attributes:
+        seen: What is shown; None before the first.
+        stage: Figures, what they say, progress and errors.
+        whole: What is missing while the figures are those of flow.
+    """
+
+    stage: Stage
+    seen: Found | None = None
+    whole = "Full"
+    _work: Work[Request, Found]
+    _asked: Request | None = None
+    _subject: Callable[[Any], object] = staticmethod(lambda request: request)
+    _ended: Callable[[], None]
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is asked for that is not shown yet."""
+        return self._work.busy
+
+    def wait(self, timeout: float = 60.0) -> bool:
+        """Wait until all is shown; return whether that is so within a time [s]."""
+        return self._work.wait(timeout)
+
+    def cancel(self) -> None:
+        """End what runs."""
+        self._work.cancel()
+        if self._belongs():
+            self.stage.say(STAYS if self.seen and self.seen.fidelity == "flow" else "Cancelled.")
+        else:
+            self.stage.late(CANCELLED)
+
+    def _belongs(self) -> bool:
+        """Return whether the figures are those of the inputs."""
+        return self.seen is not None and self._subject(self.seen.asked) == self._subject(self._asked)
+
+    def _fail(self, text: str) -> None:
+        """Say what went wrong; after flow's figures, which stay, that they do."""
+        if self._belongs():
+            self.stage.say(f"{self.whole}: {text}. The figures are those of flow.")
+        else:
+            self.stage.late(f"{text}. {BEFORE}" if self.seen is not None else text)
+
+    def _busy(self, runs: bool) -> None:
+        self.stage.busy(runs)
+        if not runs:
+            self._ended()
+
+
+class Canvas(Background[Request, Seen]):
     """Asks for figures in the background and shows them when they come.
 
     Args:
@@ -308,9 +369,7 @@ class Canvas(Generic[Request]):
         run: Returns the run that can be watched in their place; None if there is none.
 
     Attributes:
-        seen: What is shown; None before the first.
         gallery: The figures.
-        stage: They, what they say, progress and errors.
     """
 
     def __init__(
@@ -322,13 +381,11 @@ class Canvas(Generic[Request]):
         subject: Callable[[Any], object] = lambda request: request,
         run: Callable[[], Run] | None = None,
     ) -> None:
-        self.seen: Seen | None = None
-        self._asked: Request | None = None
         self._ended, self._subject = ended, subject
         self.gallery = Gallery(names, height)
         self.stage = Stage(self.gallery.widget, self.cancel, run)
         listeners = Listeners(self._show, self._fail, self.stage.progress, self._busy, self.stage.late)
-        self._work: Work[Request, Seen] = Work(compute, listeners)
+        self._work = Work(compute, listeners)
 
     def ask(self, request: Request) -> None:
         """Show what is to be seen of a request; what was asked for before and is not shown yet may never be."""
@@ -337,45 +394,12 @@ class Canvas(Generic[Request]):
         self._work.ask(request)
         self.stage.follow()
 
-    def cancel(self) -> None:
-        """End what runs."""
-        self._work.cancel()
-        if self._belongs():
-            self.stage.say(STAYS if self.seen and self.seen.fidelity == "flow" else "Cancelled.")
-        else:
-            self.stage.late(CANCELLED)
-
-    @property
-    def busy(self) -> bool:
-        """Whether something is asked for that is not shown yet."""
-        return self._work.busy
-
-    def wait(self, timeout: float = 60.0) -> bool:
-        """Wait until all is shown; return whether that is so within a time [s]."""
-        return self._work.wait(timeout)
-
     def first(self) -> None:
         """Wait for the first figures, full's if it is quick, so that a page or a notebook's cell begins with them."""
         self._work.wait(FIRST, lambda: self.seen is not None and self.seen.fidelity == "full")
-
-    def _belongs(self) -> bool:
-        """Return whether the figures are those of the inputs."""
-        return self.seen is not None and self._subject(self.seen.asked) == self._subject(self._asked)
 
     def _show(self, seen: Seen) -> None:
         self.gallery.show(seen.figures, seen.late)
         self.stage.words.value = seen.words
         self.seen = seen
         self.stage.late("" if self._belongs() else RUNNING)
-
-    def _fail(self, text: str) -> None:
-        """Say what went wrong; of a run of full after which flow's figures stay, that they do."""
-        if self._belongs():
-            self.stage.say(f"Full: {text}. The figures are those of flow.")
-        else:
-            self.stage.late(f"{text}. {BEFORE}" if self.seen is not None else text)
-
-    def _busy(self, runs: bool) -> None:
-        self.stage.busy(runs)
-        if not runs:
-            self._ended()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
-from urllib.parse import parse_qsl, quote_plus
+from urllib.parse import parse_qsl
 
 import ipywidgets as widgets
 import xarray as xr
@@ -13,13 +13,25 @@ import xarray as xr
 from btflow.errors import InputError
 from btflow.explore import comparison, link_state, swarm_panel
 from btflow.explore.comparison import Compared, Model
-from btflow.explore.form import Form, OfForm
+from btflow.explore.form import Form, Panel
 from btflow.explore.inputs import Amount, Choice, Line, value
 from btflow.explore.limits import check_swarm
-from btflow.explore.link_state import GENI, GENI_UTP, OPNET, OPNET_UTP, QUEUES, LinkState, geni, opnet
-from btflow.explore.panel import NOT_SHOWN, OWN, SHOWN, Commands, Preset, checked, in_flow, specs
+from btflow.explore.link_state import LinkState
+from btflow.explore.panel import (
+    NOT_SHOWN,
+    OWN,
+    PUBLISHED,
+    SHOWN,
+    Commands,
+    Preset,
+    checked,
+    differences,
+    in_flow,
+    specs,
+    written,
+)
 from btflow.explore.saved import of_pairs, to_toml
-from btflow.explore.swarm_panel import CLUSTER, SwarmState, less
+from btflow.explore.swarm_panel import CLUSTER, PAPERS, SwarmState, less
 from btflow.explore.views import Seen
 from btflow.link.scenario import LinkScenario
 from btflow.swarm.scenario import Scenario
@@ -81,7 +93,9 @@ def settings(state: WhatIfState) -> Settings:
 
 def state_of(of: str, found: Settings, pairs: str) -> WhatIfState:
     """Return the state with two settings."""
-    return WhatIfState(of, pairs, *(_written(one, first) for one, first in zip(found, BEGIN[of], strict=True)))
+    return WhatIfState(
+        of, pairs, *(written(differences(one, first)) for one, first in zip(found, BEGIN[of], strict=True))
+    )
 
 
 def scenario_of(setting: Setting) -> Scenario | LinkScenario:
@@ -131,7 +145,7 @@ def _mended(side: str, text: str, begin: Setting) -> tuple[str, list[InputError]
         problems.append(problem)
         del kept[problem.field]
     told = [InputError(f"setting {side.upper()}: {_label(begin, p.field)}", *p.args[1:]) for p in problems]
-    return (_written(_with(begin, kept), begin) if told else text), told
+    return (written(differences(_with(begin, kept), begin)) if told else text), told
 
 
 def _refused(begin: Setting, kept: Mapping[str, str]) -> InputError | None:
@@ -155,20 +169,6 @@ def _label(setting: Setting, name: str) -> str:
     return known[name].label if name in known else name
 
 
-def _written(setting: Setting, begin: Setting) -> str:
-    found: dict[str, Any] = {f.name: getattr(setting, f.name) for f in fields(setting)}
-    changed = {name: text for name, text in found.items() if text != getattr(begin, name)}
-    return "&".join(f"{name}={quote_plus(text, safe='/:,@')}" for name, text in changed.items())
-
-
-_SHOWN: Mapping[str, tuple[str, str]] = {
-    "rao2010": ("90", "50 MB"),
-    "testa2011": ("60", "4 MB"),
-    "testa2012": ("30", "4 MB"),
-}
-"""Leechers and file of a paper's swarms: ten pairs of them take some seconds, and say what the paper says."""
-
-
 def commands(both: Settings, pairs: str) -> Commands:
     """Return the command lines that run both settings."""
     return {side: command_of(setting, pairs) for side, setting in zip("AB", both, strict=True)}
@@ -182,10 +182,10 @@ def _preset(paper: str, figure: str, title: str, both: Settings, *, beyond: bool
 def _swarms(
     model: str, figure: str, title: str, a: dict[str, str], b: dict[str, str], *, beyond: bool = False
 ) -> Preset:
-    both = Settings(*(swarm_panel.state_of(model, _SHOWN, **side) for side in (a, b)))
+    both = Settings(*(swarm_panel.state_of(model, "pairs", **side) for side in (a, b)))
     whole = Settings(*(swarm_panel.whole(side) for side in both if isinstance(side, SwarmState)))
-    found = _preset(swarm_panel.PAPERS[model], figure, title, both, beyond=beyond)
-    note = less(swarm_panel.state_of(model, _SHOWN, **a), "so that ten pairs take seconds")
+    found = _preset(PAPERS[model], figure, title, both, beyond=beyond)
+    note = less(swarm_panel.state_of(model, "pairs", **a), "so that ten pairs take seconds")
     return replace(found, note=note, commands=commands(whole, WhatIfState.pairs))
 
 
@@ -193,16 +193,9 @@ def _limited(limit: str) -> SwarmState:
     return SwarmState(leechers="30", buffer="1 s", upload_limit=limit)
 
 
-def _of_links() -> Iterator[Preset]:
-    yield _preset(GENI, "", "two seeds by TCP or by uTP", Settings(geni(), GENI_UTP))
-    for aqm in QUEUES:
-        yield _preset(GENI, "", f"two TCP seeds, drop-tail or {aqm}", Settings(geni(), geni(aqm=aqm)), beyond=True)
-    title = "a call beside TCP, or beside its changed TCP, called uTP there"
-    yield _preset(OPNET, "", title, Settings(opnet(), OPNET_UTP))
-    for aqm in QUEUES:
-        yield _preset(
-            OPNET, "", f"a call beside TCP, drop-tail or {aqm}", Settings(opnet(), opnet(aqm=aqm)), beyond=True
-        )
+def _links(model: str, title: str, a: dict[str, str], b: dict[str, str], *, beyond: bool = False) -> Preset:
+    both = Settings(*(replace(link_state.preset(model), **side) for side in (a, b)))
+    return _preset(link_state.PAPERS[model], "", title, both, beyond=beyond)
 
 
 _LIMITS = "upload limits of half the uplink's rate, or five times"
@@ -211,9 +204,9 @@ PRESETS = (
     _preset(OWN, "", "a flash crowd, all with TCP or all with uTP", settings(WhatIfState())),
     _preset(OWN, "", "drop-tail or CoDel at the bottleneck", settings(WhatIfState("link"))),
     _preset(OWN, "", "a LEDBAT or a CUBIC upload", Settings(LinkState(n1="0"), LinkState(n2="0"))),
-    *(_swarms(**each) for each in swarm_panel.of_papers("whatif")),
+    *(_swarms(**each) for each in PUBLISHED["whatif"]),
     _preset(CLUSTER, "Fig. 1", _LIMITS, Settings(_limited("62.5 kB/s"), _limited("625 kB/s")), beyond=True),
-    *_of_links(),
+    *(_links(**each) for each in PUBLISHED["whatif_links"]),
 )
 """Every comparison that the panel has a preset for."""
 
@@ -227,8 +220,8 @@ def _compared(state: WhatIfState) -> Compared:
     return Compared(scenario_of(both.a), scenario_of(both.b), int(both.a.seed), int(state.pairs))
 
 
-class WhatIfPanel(OfForm):
-    """Two settings; see ``btflow.explore.panel.Panel``.
+class WhatIfPanel(Panel):
+    """Two settings.
 
     Attributes:
         controls: The inputs that both settings have in common, and those of each.

@@ -233,8 +233,9 @@ def _trace(scenario: Scenario, program: Program, seed: int, s: Swarm | FlowState
     started = peer.start < k.FOREVER
     seeds = program.is_seed == 1
     parts = np.ceil(s.have_time * (STEPS / end))
-    have = np.where(np.isnan(parts), NEVER, np.minimum(np.nan_to_num(parts), STEPS)).astype(np.uint16)
-    have = _by_piece(have, s.have_log)
+    times = np.where(np.isnan(parts), NEVER, np.minimum(np.nan_to_num(parts), STEPS)).astype(np.uint16)
+    have, (owner, place) = np.full_like(times, NEVER), np.nonzero(times != NEVER)
+    have[owner, s.have_log[owner, place]] = times[owner, place]  # they are in the order in which a peer had them
     have[seeds] = ALWAYS
     strongest = MOST_PAIRS // _most_looks(program)
     pairs, unit = _pairs(looks, program.rules.peers, strongest)
@@ -271,14 +272,6 @@ def _trace(scenario: Scenario, program: Program, seed: int, s: Swarm | FlowState
         "rounds": np.array([look.rounds for look in looks], np.uint32),
     }
     return Trace(about, columns | pairs)
-
-
-def _by_piece(have: NDArray[np.uint16], log: NDArray[np.uint16]) -> NDArray[np.uint16]:
-    """Return times of pieces in the order in which a peer had them by their numbers (peers, pieces)."""
-    found = np.full_like(have, NEVER)
-    owner, place = np.nonzero(have != NEVER)
-    found[owner, log[owner, place]] = have[owner, place]
-    return found
 
 
 def _most_looks(program: Program) -> int:

@@ -151,7 +151,10 @@ def beside_theory(simulated: Curves, theory: Curves, *, title: str, x: str, y: s
             hovertemplate=words.of_axes(f"{label}, formula", x, y),
         )  # fmt: skip
     for label, (across, up) in points.items():
-        look = {"mode": "markers", "marker": _marker(labels.index(label))}
+        look = {
+            "mode": "markers",
+            "marker": style.marker(labels.index(label), size=9, line={"color": "white", "width": 1}),
+        }
         drawn.add_scatter(x=across, y=up, name=label, hovertemplate=words.of_axes(label, x, y), **look)
     for way in "xy":
         values = np.concatenate([c["xy".index(way)] for c in (*points.values(), *lines.values())])
@@ -170,15 +173,6 @@ def _read(field: str, curves: Curves) -> dict[str, tuple[NDArray[np.float64], ND
             raise InputError(f"{field}[{label!r}]", shapes, "are shapes that differ", "x and y, equally many")
         found[label] = across, up
     return found
-
-
-def _marker(index: int) -> dict[str, Any]:
-    return {
-        "color": style.COLOURS[index % len(style.COLOURS)],
-        "symbol": style.SYMBOLS[index % len(style.SYMBOLS)],
-        "size": 9,
-        "line": {"color": "white", "width": 1},
-    }
 
 
 def _log_axis(values: NDArray[np.float64]) -> dict[str, Any]:

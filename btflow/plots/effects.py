@@ -97,17 +97,16 @@ def _full(drawn: go.Figure, across: style.Shown, found: xr.Dataset | None, divis
     points = counted(int(found.attrs["checked"]), "checked point", "checked points")
     for number in range(lines):
         some = checks[:, number] > 0
-        ends = ((values[some, number] / divisor) for values in (mean, low, high))
-        middle, least, greatest = ends
+        middle, least, greatest = (values[some, number] / divisor for values in (mean, low, high))
         drawn.add_scatter(
             x=_beside(across, number, lines).positions[some],
             y=middle,
-            error_y=_bars(middle, least, greatest),
+            error_y=style.bars(middle, least, greatest),
             mode="markers",
             name=f"full, estimated by {points}",
             legendgroup="full",
             showlegend=number == 0,
-            marker={"symbol": style.SYMBOLS[number % len(style.SYMBOLS)], "size": 6, "color": "black"},
+            marker=style.marker(number, size=6, color="black"),
             **_said(drawn, across, "full", some),
         )
 
@@ -128,21 +127,21 @@ def _beside(across: style.Shown, number: int, lines: int) -> style.Shown:
 def _line(drawn: go.Figure, number: int, label: str, across: style.Shown, part: xr.Dataset) -> None:
     """Draw one line with its bars or its band."""
     mean, low, high = (part[name].values for name in ("mean", "mean_low", "mean_high"))
-    symbol = style.SYMBOLS[number % len(style.SYMBOLS)]
-    marks = [f"{symbol}-open" if lost else symbol for lost in part["missing"].values]
+    marker = style.marker(number, size=8)
+    marks = [f"{marker['symbol']}-open" if lost else marker["symbol"] for lost in part["missing"].values]
     band = len(across.texts) > MOST_BARS
     if band:
         _band(drawn, number, label, across, low, high)
     drawn.add_scatter(
         x=across.positions,
         y=mean,
-        error_y=None if band else _bars(mean, low, high),
+        error_y=None if band else style.bars(mean, low, high),
         mode="markers" if across.kind == "category" else "lines+markers",
         name=label or "mean",
         legendgroup=label,
         showlegend=bool(label),
         line=style.line(number),
-        marker={"symbol": marks, "size": 8, "color": style.COLOURS[number % len(style.COLOURS)]},
+        marker=marker | {"symbol": marks},
         **_said(drawn, across, label),
     )
 
@@ -155,17 +154,6 @@ def _said(
     at = f"%{{customdata}}{'' if across.kind == 'category' else unit}"
     said = f"{name}{': ' if name else ''}{up} %{{y:.4~r}}{up_unit} at {what} {at}<extra></extra>"
     return {"customdata": np.array(across.texts, object)[chosen], "hovertemplate": said}
-
-
-def _bars(mean: np.ndarray, low: np.ndarray, high: np.ndarray) -> dict[str, object]:
-    return {
-        "type": "data",
-        "symmetric": False,
-        "array": high - mean,
-        "arrayminus": mean - low,
-        "thickness": 1.2,
-        "width": 4,
-    }
 
 
 def _band(drawn: go.Figure, number: int, label: str, across: style.Shown, low: np.ndarray, high: np.ndarray) -> None:
@@ -332,7 +320,9 @@ def tornado(
     _bar(drawn, rows, (least, middle), 0, scale.unit)
     _bar(drawn, rows, (middle, greatest), 1, scale.unit, {"type": "data", "symmetric": False} | whisker)
     meaning = "mean of all points" if base is None else "at the base values"
-    _middle(drawn, centre, f"{meaning}: {rounded(centre)}" + (f" {scale.unit}" if scale.unit else ""))
+    drawn.add_vline(x=centre, line={"color": "#333333", "width": 1.5, "dash": "dash"})  # what the bars are about
+    above = {"y": 1, "yref": "paper", "yanchor": "bottom", "showarrow": False, "font": {"size": 12}}
+    drawn.add_annotation(x=centre, text=f"{meaning}: {rounded(centre)} {scale.unit}".rstrip(), **above)
     left, right = np.fmin(least, least + low), np.fmax(greatest, least + high)
     _ends(drawn, rows, (left, right), (found["least_at"].values, found["greatest_at"].values))
     drawn.update_yaxes(showgrid=False)
@@ -340,13 +330,6 @@ def tornado(
     drawn.update_layout(barmode="overlay", bargap=0.35, showlegend=False, height=height)
     drawn.update_layout(margin={"b": _BOTTOM, "t": _TOP})
     return drawn
-
-
-def _middle(drawn: go.Figure, at: float, text: str) -> None:
-    """Draw the vertical line that the bars are about."""
-    drawn.add_vline(x=at, line={"color": "#333333", "width": 1.5, "dash": "dash"})
-    above = {"y": 1, "yref": "paper", "yanchor": "bottom", "showarrow": False}
-    drawn.add_annotation(x=at, text=text, font={"size": 12}, **above)
 
 
 def _ends(drawn: go.Figure, rows: list[str], ends: Sequence[np.ndarray], texts: Sequence[np.ndarray]) -> None:
@@ -379,11 +362,10 @@ def sobol(ds: xr.Dataset, variable: str, **intervals: Unpack[Intervals]) -> go.F
     drawn = style.figure(title, "share of the variance", "", subtitle=style.origin(ds, variable, *notes))
     for name, (text, colour) in _INDICES.items():
         value, low, high = (found[name + end].values for end in ("", "_low", "_high"))
-        bars = {"type": "data", "symmetric": False, "array": high - value, "arrayminus": value - low}
         drawn.add_bar(
             x=value, y=rows, orientation="h", name=text,
             hovertemplate=f"%{{y}}, {text}: %{{x:.2f}} of the variance<extra></extra>",
-            error_x=bars | _WHISKER,
+            error_x=style.bars(value, low, high) | _WHISKER,
             marker=_marker(colour),
         )  # fmt: skip
     least, most = (min(0.0, float(found[lows].to_array().min())), max(1.0, float(found[highs].to_array().max())))

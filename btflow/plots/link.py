@@ -13,10 +13,18 @@ from plotly.subplots import make_subplots
 
 from btflow.errors import InputError
 from btflow.plots import marks, series, words
-from btflow.plots.style import GREY, TEMPLATE, Results, by_label, distribution, figure, line, numbers
-
-LEAST_SHARE = 1e-4
-"""Lowest share of the time that a figure of the queue's distribution shows."""
+from btflow.plots.style import (
+    GREY,
+    LEAST_SHARE,
+    TEMPLATE,
+    Results,
+    by_label,
+    distribution,
+    figure,
+    line,
+    numbers,
+    share_axes,
+)
 
 Floats = NDArray[np.float64]
 
@@ -183,10 +191,7 @@ def queue_ccdf(results: Results) -> go.Figure:
             look = {"mode": "lines", "line": line(index, shape="hv"), "hovertemplate": said}
             drawn.add_scatter(x=x, y=100 * y, name=shown, **look)
             index += 1
-    ticks = [100.0, 10.0, 1.0, 0.1, 0.01]
-    low, high = np.log10(100 * LEAST_SHARE), np.log10(130.0)
-    drawn.update_yaxes(type="log", range=[low, high], tickvals=ticks, ticktext=[f"{t:g}" for t in ticks])
-    drawn.update_xaxes(range=[0.0, 1.03 * longest])
+    share_axes(drawn, longest)
     drawn.update_layout(showlegend=len(drawn.data) > 1)
     times = [packet_time(result) for result in found.values()]
     if times[0] > 0.0 and np.allclose(times, times[0], rtol=0.01):

@@ -65,7 +65,8 @@ def arrange(layout: Spec, data: list[Spec], width: float, height: float | None) 
     about = min(_HIGHEST, 0.5 * width / columns)
     gap = max(_left(layout, panel, about) + _right(layout, panel, about) for panel in panels)
     scales = [trace["colorbar"] for trace in data if "colorbar" in trace]
-    scale = max((_scale_width(one, 0.62 * (width - gap)) for one in scales), default=0.0)
+    beside = (_wrapped(_title_of(one), 0.62 * (width - gap), SMALL).count("<br>") for one in scales)
+    scale = max((_COLOUR_BAR + LINE * SMALL * breaks for breaks in beside), default=0.0)
     inner = width - gap - scale
     each = (inner - gap * (columns - 1)) / columns if alike else inner
     rooms = [inner if sum(len(panel.legends) for panel in row) == 1 else each for row in rows]
@@ -123,7 +124,8 @@ def _panels(layout: Spec, data: list[Spec]) -> list[_Panel]:
         legend = trace.get("legend", "legend")
         if trace["type"] in ("bar", "box") and not owner.rows:
             owner.rows.extend(dict.fromkeys(_words(trace.get("y", ()))))
-        if _in_legend(layout, trace, len(data)):
+        # a single trace is not named in its legend, unless it says so
+        if trace.get("showlegend", layout.get("showlegend", len(data) > 1) and trace.get("name")):
             names = next((p.legends[legend] for p in found.values() if legend in p.legends), None)
             names = owner.legends.setdefault(legend, []) if names is None else names
             trace["name"] = wrapped(str(trace.get("name", "")), 44)
@@ -149,11 +151,6 @@ def _domain(layout: Spec, name: str) -> tuple[float, float]:
         return _domain(layout, axis["overlaying"])
     low, high = axis.get("domain", (0.0, 1.0))
     return round(float(low), 6), round(float(high), 6)
-
-
-def _in_legend(layout: Spec, trace: Spec, traces: int) -> bool:
-    """Return whether a trace is named in its legend; a single one is not, unless it says so."""
-    return bool(trace.get("showlegend", layout.get("showlegend", traces > 1) and trace.get("name")))
 
 
 def _second(panel: _Panel, way: str) -> bool:
@@ -182,11 +179,6 @@ def _legend_title(layout: Spec, name: str, room: float) -> str:
 def _title_of(part: Spec) -> str:
     """Return the title of an axis, a legend or a scale of colours, empty if it has none."""
     return str(part.get("title", {}).get("text") or "")
-
-
-def _scale_width(scale: Spec, height: float) -> float:
-    """Return the room for a scale of colours of about some height, whose title stands beside it."""
-    return _COLOUR_BAR + LINE * SMALL * _wrapped(_title_of(scale), height, SMALL).count("<br>")
 
 
 def _row(names: list[str]) -> float:

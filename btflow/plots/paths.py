@@ -84,8 +84,10 @@ def _traces(model: PathModel, name: str, measured: Floats | None) -> list[go.Sca
     shares = np.linspace(0.0, 1.0, 2001)
     found = []
     if measured is not None:
-        at, values = _thinned(measured)
-        found.append(_line(scale * values, at, "measured", unit, line(1, dash="solid", width=5.0), 0.55))
+        at = np.linspace(0.0, 1.0, min(len(measured), MOST_POINTS))
+        found.append(
+            _line(scale * np.quantile(measured, at), at, "measured", unit, line(1, dash="solid", width=5.0), 0.55)
+        )
     found.append(_line(scale * table.quantile(shares), shares, "fitted model", unit, line(0), 1.0))
     limits, below = zip(*PUBLISHED[name], strict=True)
     marker = {"symbol": "diamond-open", "size": 11, "color": COLOURS[6], "line": {"width": 2}}
@@ -113,12 +115,6 @@ def _line(values: Floats, shares: Floats, name: str, unit: str, style: dict[str,
         hovertemplate=words.share_below(name, "paths", unit),
         legendgroup=name,
     )
-
-
-def _thinned(measured: Floats) -> tuple[Floats, Floats]:
-    """Return shares and the measured values at them."""
-    at = np.linspace(0.0, 1.0, min(len(measured), MOST_POINTS))
-    return at, np.quantile(measured, at)
 
 
 def _ticks(model: PathModel, name: str, measured: Floats | None, scale: float) -> dict[str, object]:

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 import xarray as xr
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from btflow.analysis.cells import Axis
 from btflow.analysis.design import (
@@ -186,6 +186,29 @@ def of_class(label: str, name: str) -> str:
 def line(index: int, **changes: Any) -> dict[str, Any]:
     """Return the line style of the index-th series."""
     return {"color": COLOURS[index % len(COLOURS)], "dash": DASHES[index % len(DASHES)], "width": 2.5} | changes
+
+
+def marker(index: int, **changes: Any) -> dict[str, Any]:
+    """Return the symbols of the index-th series."""
+    return {"color": COLOURS[index % len(COLOURS)], "symbol": SYMBOLS[index % len(SYMBOLS)]} | changes
+
+
+def bars(mean: ArrayLike, low: ArrayLike, high: ArrayLike) -> dict[str, Any]:
+    """Return error bars that end at a low and a high value around a mean."""
+    above, below = np.subtract(high, mean), np.subtract(mean, low)
+    return {"type": "data", "symmetric": False, "array": above, "arrayminus": below, "thickness": 1.2, "width": 4}
+
+
+LEAST_SHARE = 1e-4
+"""Lowest share of the time that a figure of a queue's distribution shows."""
+
+
+def share_axes(drawn: go.Figure, longest: float) -> None:
+    """Have shares of the time [%] on a log axis, from LEAST_SHARE on, over queues up to a longest."""
+    ticks = [100.0, 10.0, 1.0, 0.1, 0.01]
+    ends = [np.log10(100 * LEAST_SHARE), np.log10(130.0)]
+    drawn.update_yaxes(type="log", range=ends, tickvals=ticks, ticktext=[f"{tick:g}" for tick in ticks])
+    drawn.update_xaxes(range=[0.0, 1.03 * longest or 1.0])
 
 
 def translucent(index: int, opacity: float = 0.2) -> str:

@@ -11,7 +11,17 @@ from numpy.typing import NDArray
 
 from btflow.errors import InputError
 from btflow.plots import words
-from btflow.plots.style import SYMBOLS, by_label, counted_times, figure, leecher_classes, line, numbers, one_result
+from btflow.plots.style import (
+    SYMBOLS,
+    bars,
+    by_label,
+    counted_times,
+    figure,
+    leecher_classes,
+    line,
+    numbers,
+    one_result,
+)
 from btflow.units import Buffer, Kind, parse_quantity
 
 PEER_CLASS = "peer_class"
@@ -159,23 +169,15 @@ def rtt_sweep(curves: Mapping[str, Curve | tuple[Sequence[float], ...]], *, x: s
         end, scale = _BUFFERS[units.pop()]
         title += end
     spreads = {curve.spread for curve in found.values()}
-    bars = _BARS.get(spreads.pop(), "") if len(spreads) == 1 else ""
+    said = _BARS.get(spreads.pop(), "") if len(spreads) == 1 else ""
     drawn = figure(
-        "Completion time over a sweep", title, "completion time [s]", subtitle=bars or "bars: least and greatest"
+        "Completion time over a sweep", title, "completion time [s]", subtitle=said or "bars: least and greatest"
     )
     for index, (label, curve) in enumerate(found.items()):
-        error = {
-            "type": "data",
-            "symmetric": False,
-            "array": [high - mean for mean, high in zip(curve.mean, curve.high, strict=True)],
-            "arrayminus": [mean - low for mean, low in zip(curve.mean, curve.low, strict=True)],
-            "thickness": 1.2,
-            "width": 4,
-        }
         drawn.add_scatter(
             x=[scale * value for value in curve.x],
             y=list(curve.mean),
-            error_y=error,
+            error_y=bars(curve.mean, curve.low, curve.high),
             name=words.of_class(label),
             mode="lines+markers",
             line=line(index),

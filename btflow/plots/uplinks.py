@@ -11,7 +11,6 @@ from plotly.subplots import make_subplots
 
 from btflow.errors import InputError
 from btflow.plots import style, words
-from btflow.plots.link import LEAST_SHARE
 from btflow.plots.series import exceedance
 from btflow.plots.sweep import rtt_sweep, several, sweep_curves
 from btflow.swarm.replica import quantile
@@ -44,17 +43,12 @@ def completion_by_rank(results: style.Results) -> go.Figure:
     for index, (name, result, peers) in enumerate(_classes(results)):
         rank, times = (result[v].transpose("replica", "peer").values[:, peers] for v in _RANKED)
         done = np.isfinite(times)
-        marker = {
-            "color": style.COLOURS[index % len(style.COLOURS)],
-            "symbol": style.SYMBOLS[index % len(style.SYMBOLS)],
-            "size": 6,
-        }
         drawn.add_scatter(
             x=rank[done] + 1,
             y=times[done],
             name=name,
             mode="markers",
-            marker=marker,
+            marker=style.marker(index, size=6),
             hovertemplate=f"{name}: {words.RANK}",
         )
     discards = {int(result.attrs.get("discard", 0)) for result in style.labelled(results).values()}
@@ -87,20 +81,14 @@ def uplink_queue_ccdf(results: style.Results, *, axis: Literal["packets", "secon
     for index, (name, result, sender) in enumerate(_senders(results)):
         counts = result[variable].sel(sender_class=sender).sum("replica")
         # A bin of times ends where the next one begins: what lies in higher bins is longer than that.
-        edges = result[dimension].values + (_width(result) if axis == "seconds" else 0.0)
+        edges = result[dimension].values
+        edges = edges + (edges[1] - edges[0]) if axis == "seconds" and len(edges) > 1 else edges
         x, y = exceedance(scale * edges, counts.values)
-        longest = max(longest, float(x[y >= LEAST_SHARE].max(initial=0.0)))
+        longest = max(longest, float(x[y >= style.LEAST_SHARE].max(initial=0.0)))
         said = words.share_above(name, "packets wait" if axis == "packets" else "ms of queue")
         look = {"mode": "lines", "line": style.line(index, shape="hv"), "hovertemplate": said}
         drawn.add_scatter(x=x, y=100 * y, name=name, **look)
-    ticks = [100.0, 10.0, 1.0, 0.1, 0.01]
-    drawn.update_yaxes(
-        type="log",
-        range=[np.log10(100 * LEAST_SHARE), np.log10(130.0)],
-        tickvals=ticks,
-        ticktext=[f"{tick:g}" for tick in ticks],
-    )
-    drawn.update_xaxes(range=[0.0, 1.03 * longest or 1.0])
+    style.share_axes(drawn, longest)
     return drawn
 
 
@@ -176,12 +164,8 @@ def throughput_against_delay(results: style.Results) -> go.Figure:
             if not rate > 0.0 or not np.isfinite(delay):
                 continue
             colour = labels.index(label) if len(labels) > 1 else classes.index(name)
-            marker = {
-                "color": style.COLOURS[colour % len(style.COLOURS)],
-                "symbol": style.SYMBOLS[(classes.index(name) if len(classes) > 1 else colour) % len(style.SYMBOLS)],
-                "size": 12,
-                "line": {"width": 1, "color": "white"},
-            }
+            symbol = style.marker(classes.index(name) if len(classes) > 1 else colour)["symbol"]
+            marker = style.marker(colour, symbol=symbol, size=12, line={"width": 1, "color": "white"})
             shown = label if label and len(classes) == 1 else style.of_class(label, name)
             drawn.add_scatter(
                 x=[1000 * delay],
@@ -273,12 +257,6 @@ def _senders(results: style.Results) -> Iterator[tuple[str, xr.Dataset, str]]:
         for name in style.leecher_classes(result):
             if float(result["queue_packets_count"].sel(sender_class=name).sum()) > 0.0:
                 yield style.of_class(label, name), result, name
-
-
-def _width(result: xr.Dataset) -> float:
-    """Width of a bin of the queues' times [s]."""
-    edges = result["queue_delay"].values
-    return float(edges[1] - edges[0]) if len(edges) > 1 else 0.0
 
 
 def _middle(result: xr.Dataset) -> float:

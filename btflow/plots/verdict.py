@@ -7,7 +7,7 @@ import xarray as xr
 
 from btflow.errors import InputError
 from btflow.plots.style import counted_times, leecher_classes
-from btflow.plots.words import spelled
+from btflow.plots.words import group_of, spelled
 from btflow.units.formatting import counted, ratio_in_words
 
 MOST_NAMED = 3
@@ -66,18 +66,20 @@ def _shares(result: xr.Dataset, place: int) -> str:
     if not ranked:
         return ""
     named = ranked if len(ranked) <= MOST_NAMED else ranked[:1]
-    parts = [f"{_several(name, len(each))} {sum(each):.0%}" for name, each in named]
+    called = [name if len(each) == 1 else f"{len(each)} {name} flows" for name, each in named]
+    parts = [f"{name} {sum(each):.0%}" for name, (_, each) in zip(called, named, strict=True)]
     if len(named) < len(ranked):
         parts.append(f"the others together {sum(sum(each) for _, each in ranked[1:]):.0%}")
     first, _, share = parts[0].rpartition(" ")
     verb = "takes" if len(ranked[0][1]) == 1 else "take"
-    return _and([f"{first} {verb} {share} of the link", *parts[1:]])
+    *others, last = [f"{first} {verb} {share} of the link", *parts[1:]]
+    return " and ".join([", ".join(others), last] if others else [last])
 
 
 def _taken(result: xr.Dataset, capacity: float) -> dict[str, list[float]]:
     """Return the shares of the flows of each group, which is called after its congestion control if that tells it."""
     columns = (result[name].values for name in ("flow", "cc", "kind", "goodput"))
-    flows = [(_group(str(f)), str(cc), float(g) / capacity) for f, cc, kind, g in zip(*columns, strict=True)
+    flows = [(group_of(str(f)), str(cc), float(g) / capacity) for f, cc, kind, g in zip(*columns, strict=True)
              if kind not in ("voip", "messages")]  # fmt: skip
     groups = {cc: {group for group, other, _ in flows if other == cc} for _, cc, _ in flows}
     found: dict[str, list[float]] = {}
@@ -85,20 +87,6 @@ def _taken(result: xr.Dataset, capacity: float) -> dict[str, list[float]]:
         name = spelled(cc) if len(groups[cc]) == 1 else f"{group} ({spelled(cc)})"
         found.setdefault(name, []).append(share)
     return found
-
-
-def _group(flow: str) -> str:
-    """Return the group of a flow: its name without the number."""
-    name, _, number = flow.rpartition("-")
-    return name if name and number.isdigit() else flow
-
-
-def _several(name: str, count: int) -> str:
-    return name if count == 1 else f"{count} {name} flows"
-
-
-def _and(parts: list[str]) -> str:
-    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
 def _of_swarm(result: xr.Dataset) -> str:

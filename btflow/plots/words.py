@@ -39,6 +39,12 @@ def flow_name(flow: str, cc: str, kind: str = "long") -> str:
     return f"{flow}, {spelled(cc)}"
 
 
+def group_of(flow: str) -> str:
+    """Return the group of a flow: its name without the number."""
+    name, _, number = flow.rpartition("-")
+    return name if name and number.isdigit() else flow
+
+
 def flow_names(result: xr.Dataset) -> list[str]:
     """Return the name of each flow of a link experiment."""
     columns = (result[name].values for name in ("flow", "cc", "kind"))

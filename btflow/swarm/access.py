@@ -18,7 +18,7 @@ from btflow.link.access import MAX_RATE, on_wire
 from btflow.link.congestion import CongestionControl
 from btflow.link.program import UNLIMITED, write_congestion_control, write_queue
 from btflow.link.state import complete
-from btflow.memory import arrays
+from btflow.memory import arrays, size_of
 from btflow.swarm.network import Socket
 from btflow.swarm.scenario import PeerClass, Scenario
 
@@ -158,7 +158,6 @@ def _layout(program: Program, pool: int) -> dict[str, tuple[tuple[int, ...], Any
     event_served = bool(np.isin(links.queue["kind"], k.BY_EVENT).any())
     by_flow = bool(np.isin(links.queue["kind"], (k.FQ_CODEL, k.CAKE)).any())
     rings = int(_queue_rings(links).sum())
-    classes = len(program.class_names)
     return {
         "clock": ((1,), k.CLOCK),
         "hand": ((1,), k.PARCEL),
@@ -183,17 +182,24 @@ def _layout(program: Program, pool: int) -> dict[str, tuple[tuple[int, ...], Any
         "course": ((1,), k.COURSE),
         "protocol": ((ends,), np.uint8),
         "rings": ((int(a.TOP) + 1,), np.int64),
+        "watch": ((1,), a.WATCH),
+    } | (_watched(peers, len(program.class_names), links) | _pool(pool))
+
+
+def _watched(peers: int, classes: int, links: Links | None) -> dict[str, tuple[tuple[int, ...], Any]]:
+    """Layout of what is seen on links, the same at both fidelities; of size 1 without links."""
+    delays = a.DELAY_BINS if links else 1
+    return {
         "crossed": ((peers, a.COLUMNS), np.float64),
-        "queue_packets": ((classes, _packet_bins(links)), np.int64),
-        "queue_delay": ((classes, DELAY_BINS), np.int64),
-        "control": ((classes, int(KINDS), a.DELAY_BINS), np.int64),
+        "queue_packets": ((classes, _packet_bins(links) if links else 1), np.int64),
+        "queue_delay": ((classes, DELAY_BINS if links else 1), np.int64),
+        "control": ((classes, int(KINDS), delays), np.int64),
         "control_sum": ((classes, int(KINDS)), np.float64),
-        "latency": ((classes, a.DELAY_BINS), np.int64),
+        "latency": ((classes, delays), np.int64),
         "latency_sum": ((classes,), np.float64),
         "slots": ((classes, 2), np.float64),
         "wins": ((peers,), np.int64),
-        "watch": ((1,), a.WATCH),
-    } | _pool(pool)
+    }
 
 
 def _pool(places: int) -> dict[str, tuple[tuple[int, ...], Any]]:
@@ -208,8 +214,7 @@ def _pool(places: int) -> dict[str, tuple[tuple[int, ...], Any]]:
 
 def links_bytes(program: Program) -> int:
     """Memory that the links of one replica take at the start [B]; the rings of busy flows add to it."""
-    layout = _layout(program, _first_pool(program))
-    return int(sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in layout.values()))
+    return size_of(_layout(program, _first_pool(program)))
 
 
 def _first_pool(program: Program) -> int:
@@ -220,11 +225,6 @@ def _first_pool(program: Program) -> int:
     rules = program.rules
     ends = int(rules.peers) * min(int(rules.peers) - 1, int(program.client["max_allow_in"].max()))
     return max(POOL, 8 * int(rules.slots) << (a.SMALLEST_RING + 2), min(3 * ends << a.SMALLEST_RING, LARGE_POOL))
-
-
-def _smallest_packet(links: Links) -> float:
-    sizes = links.template["ack_size"]
-    return float(sizes[sizes > 0].min(initial=40.0))
 
 
 def _queue_rings(links: Links) -> NDArray[np.int64]:
@@ -246,8 +246,9 @@ def _pipe_rooms(program: Program) -> NDArray[np.int64]:
     """Places for what is on its way behind each queue, and for what the queue holds: Lindley's queues send ahead."""
     links = program.links
     assert links is not None
-    rate = np.minimum(links.queue["rate"], MAX_RATE)
-    flying = rate * (links.delay[1] + 0.5 * links.core) / _smallest_packet(links)
+    rate, acks = np.minimum(links.queue["rate"], MAX_RATE), links.template["ack_size"]
+    smallest = float(acks[acks > 0].min(initial=40.0))
+    flying = rate * (links.delay[1] + 0.5 * links.core) / smallest
     flying = np.where(np.isfinite(links.queue["rate"]), flying, MAX_FLYING)
     rings = np.asarray(2 ** np.ceil(np.log2(_queue_rings(links) + np.minimum(flying, MAX_FLYING) + 64)), np.int64)
     past = np.full(rings.size, MAX_FLYING if links.free_acks else 1, np.int64)  # the ways past the queues
@@ -297,12 +298,17 @@ def build_links(program: Program, s: Swarm, seed: int, replica: int) -> a.Access
     s.peer.transports = links.transports
     x.rings[:] = k.NONE
     x.rings[a.TOP] = 0
-    longest = links.longest_queue
     x.watch.every = SAMPLE_EVERY
-    x.watch.width = (longest if math.isfinite(longest) and longest > 0.0 else 10.0) / (DELAY_BINS - 2)
-    x.watch.begin = program.target - program.discard
-    x.watch.free_acks = links.free_acks
+    _begin_watch(x.watch, program, links)
     return x
+
+
+def _begin_watch(watch: Any, program: Program, links: Links) -> None:
+    """How wide the bins of waits are, from which completion on it is looked at, and whether ACKs take room."""
+    longest = links.longest_queue
+    watch.width = (longest if math.isfinite(longest) and longest > 0.0 else 10.0) / (DELAY_BINS - 2)
+    watch.begin = program.target - program.discard
+    watch.free_acks = links.free_acks
 
 
 def _begin(net: k.State, program: Program, random: np.random.Generator) -> None:
@@ -339,7 +345,7 @@ def _begin(net: k.State, program: Program, random: np.random.Generator) -> None:
 
 def _net_layout(program: Program, served: int) -> dict[str, tuple[tuple[int, ...], Any]]:
     """Shape and dtype of the arrays of the links at flow fidelity, for so many lanes; of size 1 without links."""
-    links, rules, classes = program.links, program.rules, len(program.class_names)
+    links, rules = program.links, program.rules
     there = links is not None
     peers, ends = (rules.peers, rules.peers << rules.slot_bits) if there else (1, 1)
     return {
@@ -351,22 +357,12 @@ def _net_layout(program: Program, served: int) -> dict[str, tuple[tuple[int, ...
         "pull": ((served if there else 1,), f.PULL),
         "line": ((ends,), f.LINE),
         "watch": ((1,), f.LINK_WATCH),
-        "queue_packets": ((classes, _packet_bins(links) if links else 1), np.int64),
-        "queue_delay": ((classes, DELAY_BINS if there else 1), np.int64),
-        "control": ((classes, int(KINDS), a.DELAY_BINS if there else 1), np.int64),
-        "control_sum": ((classes, int(KINDS)), np.float64),
-        "latency": ((classes, a.DELAY_BINS if there else 1), np.int64),
-        "latency_sum": ((classes,), np.float64),
-        "crossed": ((peers, a.COLUMNS), np.float64),
-        "slots": ((classes, 2), np.float64),
-        "wins": ((peers,), np.int64),
-    }
+    } | _watched(peers, len(program.class_names), links)
 
 
 def net_bytes(program: Program, served: int) -> int:
     """Memory that the links of one replica take at flow fidelity [B]; most of it is never touched."""
-    layout = _net_layout(program, served)
-    return int(sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in layout.values()))
+    return size_of(_net_layout(program, served))
 
 
 def build_net(program: Program, seed: int, replica: int, served: int) -> f.Net:
@@ -395,10 +391,7 @@ def build_net(program: Program, seed: int, replica: int, served: int) -> f.Net:
     net.link.down_room = np.where(np.isfinite(down["rate"]), room * net.link.per_byte_down, 0.0)
     net.link.look_at = FOREVER
     net.watch.delay = net.link.delay.mean()
-    longest = links.longest_queue
-    net.watch.width = (longest if math.isfinite(longest) and longest > 0.0 else 10.0) / (DELAY_BINS - 2)
-    net.watch.begin = program.target - program.discard
-    net.watch.free_acks = links.free_acks
+    _begin_watch(net.watch, program, links)
     return net
 
 

@@ -281,20 +281,10 @@ def _counts(scenario: Scenario) -> Iterator[ScenarioError]:
             "without a seed nobody has the file and the swarm cannot finish",
             "at least 1 peer of role seed",
         )
-    if "leecher" not in missing and not 1 <= scenario.leechers <= MAX_LEECHERS:
-        yield ScenarioError(
-            _count_field(scenario, "leecher"),
-            scenario.leechers,
-            "is out of range",
-            f"1 to {MAX_LEECHERS} peers of role leecher in all",
-        )
-    if scenario.seeds > MAX_SEEDS:
-        yield ScenarioError(
-            _count_field(scenario, "seed"),
-            scenario.seeds,
-            "is out of range",
-            f"1 to {MAX_SEEDS} peers of role seed in all",
-        )
+    for role, number, most in (("leecher", scenario.leechers, MAX_LEECHERS), ("seed", scenario.seeds, MAX_SEEDS)):
+        if role not in missing and (number > most or (number < 1 and role == "leecher")):
+            allowed = f"1 to {most} peers of role {role} in all"
+            yield ScenarioError(_count_field(scenario, role), number, "is out of range", allowed)
 
 
 def _count_field(scenario: Scenario, role: str) -> str:

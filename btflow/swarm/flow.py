@@ -1,6 +1,5 @@
 """Swarms at flow fidelity: program to state arrays, and one replica to its end."""
 
-import math
 import time
 from collections.abc import Callable
 
@@ -237,12 +236,9 @@ def _mean_rtts(rtt: NDArray[np.float64], place: NDArray[np.int32]) -> NDArray[np
 
 def _start_clock(s: Flow, program: Program) -> None:
     """Empty calendar, free list over all nodes but those of timers."""
-    c, timers = s.clock[0], 2 * program.rules.peers
+    c = s.clock[0]
     s.bucket.first = s.bucket.last = calendar.NONE
-    s.node.bucket = calendar.NONE
-    s.node.next[timers:] = np.arange(timers + 1, s.node.size + 1)
-    s.node.next[-1] = calendar.NONE
-    c.free, c.n_free = timers, s.node.size - timers
+    swarm_state.free_nodes(s, 2 * program.rules.peers)
     c.width = 0.005
     c.unfinished = program.target
     s.soonest[0] = k.FOREVER
@@ -250,8 +246,5 @@ def _start_clock(s: Flow, program: Program) -> None:
 
 def state_bytes(program: Program) -> int:
     """Memory that one replica takes [B]; its events may add to it."""
-    zeroed = sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in _layout(program).values())
-    per_piece = 8 + 2 + 2  # have_time, random_order, from which it is drawn
-    paths = swarm_state.PATH_BYTES * program.rules.peers**2 if program.internet is not None else 0
     net = access.net_bytes(program, program.rules.peers << lane_bits(program))
-    return int(zeroed + per_piece * program.rules.peers * program.rules.pieces) + paths + net
+    return swarm_state.memory_of(program, _layout(program)) + net

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from btflow.kernels.access import state as a
 from btflow.kernels.access.state import Access
-from btflow.kernels.flow.state import Flow
+from btflow.kernels.flow.state import Flow, Net
 from btflow.kernels.swarm import state as k
 from btflow.kernels.swarm.state import CAUSES, FOREVER, LINKED, TOLD, Swarm
 from btflow.swarm.program import Program
@@ -71,8 +71,8 @@ class Uplinks:
     drops: Ints
 
 
-def uplinks(x: a.Access) -> Uplinks:
-    """Copy what is kept out of the final state of the links of a replica."""
+def _uplinks(x: Access | Net, drops: NDArray[Any]) -> Uplinks:
+    """Copy what is kept out of the final state of the links of a replica, and of their drops (peers, 2)."""
     kinds = [int(kind) for kind in MESSAGES.values()]
     samples, served = x.slots.T
     return Uplinks(
@@ -86,32 +86,19 @@ def uplinks(x: a.Access) -> Uplinks:
         slots=np.divide(served, samples, out=np.full(len(samples), np.nan), where=samples > 0),
         wins=x.wins.copy(),
         bytes=x.crossed.copy(),
-        drops=x.net.queue.drops.reshape(-1, 2).astype(np.int64),
-    )
-
-
-def flow_uplinks(s: Flow) -> Uplinks:
-    """Copy what is kept out of the final state of a replica at flow fidelity."""
-    n, kinds = s.net, [int(kind) for kind in MESSAGES.values()]
-    samples, served = n.slots.T
-    return Uplinks(
-        packets=n.queue_packets.copy(),
-        delay=n.queue_delay.copy(),
-        delay_width=float(n.watch[0].width),
-        messages=n.control[:, kinds].copy(),
-        message_delay=n.control_sum[:, kinds].copy(),
-        latency=n.latency.copy(),
-        block_latency=n.latency_sum.copy(),
-        slots=np.divide(served, samples, out=np.full(len(samples), np.nan), where=samples > 0),
-        wins=n.wins.copy(),
-        bytes=n.crossed.copy(),
-        drops=np.column_stack([n.link.dropped, n.link.dropped_down]).astype(np.int64),
+        drops=drops.astype(np.int64),
     )
 
 
 def delay_edges() -> Floats:
     """Lower edges of the bins of messages' delays [s] (bins,); the first bin has all below the second edge."""
     return np.asarray(a.SHORTEST * 10.0 ** (np.arange(a.DELAY_BINS) / a.BINS_PER_DECADE), np.float64)
+
+
+def mean_of_known(values: Floats) -> float:
+    """Return the mean of the values that are finite; NaN if none is."""
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if known.size else float("nan")
 
 
 def quantile(values: Floats, counts: NDArray[np.generic], q: float) -> float:
@@ -300,8 +287,11 @@ def _passed(program: Program, state: Swarm | Flow, gone: Floats) -> Floats:
 def _seen(program: Program, state: Swarm | Flow, links: Access | None) -> Uplinks | None:
     """What was seen on the access links of a replica; None if there are none."""
     if links is not None:
-        return uplinks(links)
-    return flow_uplinks(state) if isinstance(state, Flow) and program.links is not None else None
+        return _uplinks(links, links.net.queue.drops.reshape(-1, 2))
+    if program.links is None or not isinstance(state, Flow):
+        return None
+    link = state.net.link
+    return _uplinks(state.net, np.column_stack([link.dropped, link.dropped_down]))
 
 
 def _of_paths(program: Program, between: Floats) -> Floats | None:

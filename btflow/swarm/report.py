@@ -10,7 +10,7 @@ import numpy as np
 
 from btflow.columns import listed, paragraph, table, width
 from btflow.errors import brief
-from btflow.swarm.replica import quantile
+from btflow.swarm.replica import mean_of_known, quantile
 from btflow.units.formatting import counted
 
 if TYPE_CHECKING:
@@ -82,21 +82,15 @@ def _of_uplinks(result: xarray.Dataset, name: str) -> dict[str, Any]:
     seen = float(packets.sum())
     longer = float(packets.where(packets["queue_packets"] > 100, 0).sum())
     figures["queue_above_100_packets"] = longer / seen if seen else math.nan
-    figures["request_delay_s"] = _mean(own["message_delay"].sel(message="request"))
-    figures["have_delay_s"] = _mean(own["message_delay"].sel(message="have"))
-    figures["unchoke_delay_s"] = _mean(own["message_delay"].sel(message="unchoke"))
-    figures["request_to_block_s"] = _mean(own["block_latency"])
-    figures["download_slots"] = _mean(own["download_slots"])
+    for message in ("request", "have", "unchoke"):
+        figures[f"{message}_delay_s"] = mean_of_known(own["message_delay"].sel(message=message).values)
+    figures["request_to_block_s"] = mean_of_known(own["block_latency"].values)
+    figures["download_slots"] = mean_of_known(own["download_slots"].values)
     moved = result["uplink_bytes"].isel(peer=(result["peer_class"] == name).values).sum(("replica", "peer"))
     total = float(moved.sum())
     parts = zip(moved["traffic"].values, moved.values, strict=True)
     shares = {str(kind): float(part) / total for kind, part in parts} if total else {}
     return {key: None if math.isnan(value) else value for key, value in figures.items()} | {"traffic_share": shares}
-
-
-def _mean(values: xarray.DataArray) -> float:
-    known = values.values[np.isfinite(values.values)]
-    return float(known.mean()) if known.size else math.nan
 
 
 def as_text(result: xarray.Dataset) -> str:
@@ -177,8 +171,8 @@ def _paths(result: xarray.Dataset) -> list[str]:
     if "path_rtt" not in result:
         return []
     rtt, loss = result["path_rtt"], result["path_loss"]
-    by_peer = f"by peer {_seconds(float(rtt.min()))} to {_seconds(float(rtt.max()))}"
-    text = f"RTT {_seconds(float(rtt.mean()))} ({by_peer}), loss {100 * float(loss.mean()):.2f}%"
+    mean, least, most = (_milliseconds(float(found)) for found in (rtt.mean(), rtt.min(), rtt.max()))
+    text = f"RTT {mean} ms (by peer {least} ms to {most} ms), loss {100 * float(loss.mean()):.2f}%"
     return [paragraph(f"{'mean of the paths'.ljust(34)}{text}, of {result.attrs['internet']}", " " * 34)]
 
 
@@ -202,10 +196,6 @@ def _uplinks(result: xarray.Dataset) -> list[str]:
 
 def _milliseconds(value: float | None) -> str:
     return "-" if value is None else f"{1000 * value:.0f}"
-
-
-def _seconds(value: float | None) -> str:
-    return "-" if value is None else f"{1000 * value:.0f} ms"
 
 
 def _shown(value: Any, digits: int) -> str:

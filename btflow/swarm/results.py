@@ -123,11 +123,15 @@ def _pieces_held(rows: Sequence[replica.Replica]) -> Labelled:
 def _limited_share(rows: Sequence[replica.Replica]) -> Labelled:
     """Share of its unchoked time a peer's connections were held back by each cause; NaN if it unchoked nobody."""
     spent = np.array([row.held_for for row in rows])
-    total = spent.sum(axis=-1, keepdims=True)
-    share = np.divide(spent, total, out=np.full_like(spent, np.nan), where=total > 0.0)
+    share = _over(spent, spent.sum(axis=-1, keepdims=True))
     meaning = "share of the time of a peer's unchoked connections, by what held them back"
     cause = _array(("cause",), np.array(replica.CAUSE_NAMES), "1", "what held a connection back")
     return _array(("replica", "peer", "cause"), share, "1", meaning, cause=cause)
+
+
+def _over(values: NDArray[Any], number: NDArray[Any]) -> NDArray[Any]:
+    """Values over a number; NaN where that is 0."""
+    return np.asarray(np.divide(values, number, out=np.full(values.shape, np.nan), where=number > 0))
 
 
 def _seed_slots(rows: Sequence[replica.Replica]) -> dict[str, Labelled]:
@@ -199,17 +203,11 @@ def _links(program: Program, rows: Sequence[replica.Replica]) -> dict[str, Label
     histogram("message_delay_count", messages, "delay", replica.delay_edges(), "s", "time from writing to delivery")
     latency = np.array([u.latency for u in seen])
     histogram("block_latency_count", latency, "latency", replica.delay_edges(), "s", "time from a request to its block")
-    number = messages.sum(axis=-1)
-    mean = np.divide(
-        np.array([u.message_delay for u in seen]), number, out=np.full(number.shape, np.nan), where=number > 0
-    )
+    mean = _over(np.array([u.message_delay for u in seen]), messages.sum(axis=-1))
     kinds = _array(("message",), np.array(list(replica.MESSAGES)), "1", "kind of a message")
     text = "mean time from writing a message to its delivery, by class of the sender"
     out["message_delay"] = _array((*by_class, "message"), mean, "s", text, message=kinds)
-    blocks = latency.sum(axis=-1)
-    mean = np.divide(
-        np.array([u.block_latency for u in seen]), blocks, out=np.full(blocks.shape, np.nan), where=blocks > 0
-    )
+    mean = _over(np.array([u.block_latency for u in seen]), latency.sum(axis=-1))
     out["block_latency"] = _array(by_class, mean, "s", "mean time from a request to its block, by class of the asker")
     slots = np.array([u.slots for u in seen])
     out["download_slots"] = _array(by_class, slots, "1", "connections on which a leecher is served, mean over time")
@@ -275,6 +273,7 @@ def segments(bursts: replica.Floats, unit: int, largest: int) -> tuple[NDArray[n
 
 
 def _provenance(scenario: Scenario, program: Program, rows: Sequence[replica.Replica], seed: int) -> dict[str, Any]:
+    model = scenario.paths.internet
     return {
         "model": scenario.name,
         "title": scenario.title,
@@ -290,10 +289,4 @@ def _provenance(scenario: Scenario, program: Program, rows: Sequence[replica.Rep
         "file_size": scenario.swarm.file_size,
         "pieces": scenario.swarm.pieces,
         "discard": scenario.departures.discard,
-    } | _internet(scenario)
-
-
-def _internet(scenario: Scenario) -> dict[str, str]:
-    """Return what the paths were drawn from, if they were: its name, and a digest of what it holds."""
-    model = scenario.paths.internet
-    return {} if model is None else {"internet": model.name, "internet_hash": content_digest(model.model_dump())}
+    } | ({} if model is None else {"internet": model.name, "internet_hash": content_digest(model.model_dump())})

@@ -1,6 +1,5 @@
 """Program to state arrays: everything one replica needs, allocated once, and the growth of the event pool."""
 
-import math
 from typing import TypeVar
 
 import numpy as np
@@ -11,7 +10,7 @@ from btflow.kernels import calendar
 from btflow.kernels.flow.state import Flow
 from btflow.kernels.swarm import state as k
 from btflow.kernels.swarm.state import Swarm
-from btflow.memory import arrays
+from btflow.memory import Layout, arrays, size_of
 from btflow.swarm.access import links_bytes
 from btflow.swarm.program import Program
 
@@ -94,11 +93,14 @@ def fast_sets(program: Program, seed: int, replica: int) -> NDArray[np.int32]:
 
 def state_bytes(program: Program) -> int:
     """Memory that one replica takes [B]; its events may add to it."""
-    zeroed = sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in _layout(program).values())
+    return memory_of(program, _layout(program)) + (links_bytes(program) if program.links is not None else 0)
+
+
+def memory_of(program: Program, layout: Layout) -> int:
+    """Memory that the arrays of one replica take, and what is drawn for each piece and path besides [B]."""
     per_piece = 8 + 2 + 2  # have_time, random_order, from which it is drawn
-    links = links_bytes(program) if program.links is not None else 0
     paths = PATH_BYTES * program.rules.peers**2 if program.internet is not None else 0
-    return int(zeroed + per_piece * program.rules.peers * program.rules.pieces) + links + paths
+    return size_of(layout) + int(per_piece * program.rules.peers * program.rules.pieces) + paths
 
 
 def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
@@ -222,15 +224,20 @@ def event_rate(program: Program) -> float:
 
 def _start_clock(s: Swarm, program: Program) -> None:
     """Empty calendar, free list over all nodes but the timers, and the start of every client."""
-    c, timers = s.clock[0], 2 * program.rules.peers
-    s.node.bucket = calendar.NONE
-    s.node.next[timers:] = np.arange(timers + 1, s.node.size + 1)
-    s.node.next[-1] = calendar.NONE
-    c.free, c.n_free = timers, s.node.size - timers
+    c = s.clock[0]
+    free_nodes(s, 2 * program.rules.peers)
     c.lane_first = calendar.NONE
     c.lane_delay = -1.0 if program.links is not None or program.internet is not None else 0.5 * program.rtt[0, 0]
     c.width = max(EVENTS_PER_BUCKET / event_rate(program), SPAN / s.bucket.size)
     c.unfinished = program.target
+
+
+def free_nodes(s: Swarm | Flow, timers: int) -> None:
+    """All nodes of the calendar behind those of timers are free."""
+    s.node.bucket = calendar.NONE
+    s.node.next[timers:] = np.arange(timers + 1, s.node.size + 1)
+    s.node.next[-1] = calendar.NONE
+    s.clock[0].free, s.clock[0].n_free = timers, s.node.size - timers
 
 
 def _hand_out_rows(s: Swarm) -> None:

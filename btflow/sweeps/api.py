@@ -166,7 +166,7 @@ def _kept(
     from btflow.sweeps.plan import difference, versions
 
     about, path = store.layout.attributes, store.path
-    if not store.keeps_swarms:
+    if "swarms" not in str(about.get("keep", "")).split(","):
         raise InputError("path", str(path), "has kept no swarms", _KEPT)
     if text := difference(versions(), json.loads(about["versions"])):
         raise InputError("path", str(path), f"is of another version: {text}", "a sweep of this version")

@@ -276,18 +276,14 @@ def check_workers(client: Any, address: str) -> Collection[str]:
     here = versions()
     found = client.get_versions(packages=["btflow", "numba"])["workers"]
     for worker, seen in found.items():
-        reported = _reported(seen["packages"])
+        packages = seen["packages"]
+        reported = {name: str(packages.get(name) or "missing") for name in ("btflow", "python", "numpy", "numba")}
+        reported["python"] = ".".join(reported["python"].split(".")[:2])
         _same(address, worker, {name: here[name] for name in reported}, reported)
     answered: Mapping[str, Versions] = client.run(versions)
     for worker, there in answered.items():
         _same(address, worker, here, there)
     return answered.keys()
-
-
-def _reported(packages: Mapping[str, Any]) -> Versions:
-    """Return what Dask says of a worker's versions."""
-    seen = {name: str(packages.get(name) or "missing") for name in ("btflow", "python", "numpy", "numba")}
-    return seen | {"python": ".".join(seen["python"].split(".")[:2])}
 
 
 def _same(address: str, worker: str, here: Versions, there: Versions) -> None:

@@ -122,11 +122,6 @@ class Database:
             for before in np.flatnonzero(np.diff(edges) > 1):
                 yield range(int(edges[before]) + 1, int(edges[before + 1]))
 
-    @property
-    def keeps_swarms(self) -> bool:
-        """Whether all that was found of each swarm is kept."""
-        return "swarms" in str(self.layout.attributes.get("keep", "")).split(",")
-
     def swarms(self, scenario: str, fidelity: Fidelity) -> list[tuple[int, int, bytes]]:
         """Return unit, seed and content of the kept swarms of a scenario that were run at a fidelity.
 

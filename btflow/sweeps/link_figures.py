@@ -18,6 +18,7 @@ from btflow.link.results import QUANTILES, Measured, measured, sample_times
 from btflow.link.scenario import LinkScenario
 from btflow.link.state import LinkProgram, state_bytes
 from btflow.options import MAX_SEED, Fidelity
+from btflow.swarm.replica import mean_of_known
 from btflow.sweeps.results import Statistic, Table, prefixed
 
 Floats = NDArray[np.float64]
@@ -134,7 +135,7 @@ class LinkStatistics:
             groups = [_of_group(run, number) for number in range(len(self.groups))]
             return np.concatenate([_of_data(run), bottleneck, *groups, *each])
         groups = [part(run, number) for number in range(len(self.groups)) for part in (_of_group, _of_records)]
-        return np.concatenate([_of_data(run), [_mean(run["voip_mos"])], bottleneck, *groups, *each])
+        return np.concatenate([_of_data(run), [mean_of_known(run["voip_mos"])], bottleneck, *groups, *each])
 
 
 class _Run:
@@ -213,8 +214,8 @@ def _of_group(run: _Run, number: int) -> Floats:
             _again(run, flows),
             run["window_falls"][flows].sum(),
             run["timeouts"][flows].sum(),
-            _mean(run["rtt_mean"][flows]),
-            _mean(run["rtt_quantile"][flows, P95]),
+            mean_of_known(run["rtt_mean"][flows]),
+            mean_of_known(run["rtt_quantile"][flows, P95]),
             _finish(run, flows, np.mean),
             _finish(run, flows, np.max),
         ]
@@ -229,20 +230,14 @@ def _of_records(run: _Run, number: int) -> Floats:
     written = float(run["probe_sent"][probe].sum())
     return np.array(
         [
-            _mean(mean),
-            _mean(late),
+            mean_of_known(mean),
+            mean_of_known(late),
             float(run["probe_delivered"][probe].sum()) / written if written else np.nan,
-            _mean(run["voip_jitter"][call]),
-            _mean(run["voip_loss"][call]),
-            _mean(run["voip_mos"][call]),
+            mean_of_known(run["voip_jitter"][call]),
+            mean_of_known(run["voip_loss"][call]),
+            mean_of_known(run["voip_mos"][call]),
         ]
     )
-
-
-def _mean(values: Floats) -> float:
-    """Return the mean over the flows that have a value; NaN if none has."""
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else np.nan
 
 
 def _jain(goodput: Floats) -> float:

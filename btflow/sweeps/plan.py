@@ -105,7 +105,8 @@ def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
     if there.get("common_random_numbers") != here["common_random_numbers"]:
         found.append("common random numbers in one of the two")
     found += _values(_table(there.get("values")), _table(here["values"]))
-    found += _contents(_table(there.get("contents")), _table(here["contents"]))
+    old, new = _table(there.get("contents")), _table(here["contents"])  # files, and choices of the model
+    found += [f"the content of {what} has changed" for what in new if what in old and old[what] != new[what]]
     versions = _table(there.get("versions")), _table(here["versions"])
     if versions[0] != versions[1]:
         found.append(difference(versions[1], versions[0]))
@@ -119,11 +120,6 @@ def _values(there: Mapping[str, str], here: Mapping[str, str]) -> list[str]:
     if list(there) != list(here):
         return [f"varies {', '.join(there) or 'nothing'} there, {', '.join(here)} here"]
     return [f"other values of {name}" for name in here if there[name] != here[name]]
-
-
-def _contents(there: Mapping[str, str], here: Mapping[str, str]) -> list[str]:
-    """Return the words that stand for something else than they did: files that were changed, choices of the model."""
-    return [f"the content of {what} has changed" for what in here if what in there and there[what] != here[what]]
 
 
 def _table(text: Any) -> dict[str, str]:

@@ -63,11 +63,13 @@ def check_files(document: Document[Any], given: Mapping[str, object], design: De
         if places[0].folder is None:
             continue
         fields = {".".join(place.keys) for place in places}
+        replaces = bool(fields & document.kind.supersedes.keys())  # it takes the place of others, or is it itself
         for text in dict.fromkeys(coordinate.values.tolist()):
             try:
                 document.build(document.assigner.over(given, {name: text}))
             except InputError as error:
-                problems = [p for p in error.problems if _is_of(p.field, name, fields, document)]
+                inside = tuple(f"{field}." for field in fields)
+                problems = [p for p in error.problems if p.field.startswith(inside) or (replaces and p.field == name)]
                 if problems:
                     raise ScenarioError.all_of(problems) from None
 
@@ -101,12 +103,6 @@ def _extremes(coordinates: Sequence[Coordinate]) -> list[int]:
         else:
             found += [int(values.argmax()), int(values.argmin())]
     return list(dict.fromkeys(found))
-
-
-def _is_of(problem: str, name: str, fields: set[str], document: Document[Any]) -> bool:
-    """Return whether a field with a problem is in a file; of one that takes the place of others, or is it itself."""
-    inside = any(problem.startswith(f"{field}.") for field in fields)
-    return inside or (problem == name and bool(fields & document.kind.supersedes.keys()))
 
 
 def _superseding(document: Document[Any], design: Design) -> Iterator[dict[str, str]]:

@@ -56,7 +56,8 @@ def check_path(path: Path, resume: bool) -> None:
             os.rmdir(tempfile.mkdtemp(prefix=".btflow-", dir=path.parent))  # root may write anywhere, but for /proc
         except OSError as error:
             raise InputError("out", str(path), f"cannot be written: {error.strerror}", allowed) from None
-    elif not (is_store(path) or (resume and _is_begun(path))):
+    elif not (is_store(path) or (resume and path.is_dir() and {file.name for file in path.iterdir()} <= {LOCK})):
+        # the last is what a process leaves that is killed in the moment in which it makes a store
         reason = f"exists and is something else than a sweep with its {database.FILE}"
         raise InputError("out", str(path), reason, "another path")
     elif not resume:
@@ -69,11 +70,6 @@ def is_store(path: Path) -> bool:
     """Return whether something is the store of a sweep: all that SQLite opens is a file, where there is something."""
     others = (path / name for name in (LOCK, f"{database.FILE}-journal", f"{database.FILE}-wal"))
     return os.path.isfile(path / database.FILE) and all(os.path.isfile(x) or not os.path.lexists(x) for x in others)
-
-
-def _is_begun(path: Path) -> bool:
-    """Return whether something is what a process leaves that is killed in the moment in which it makes a store."""
-    return path.is_dir() and {file.name for file in path.iterdir()} <= {LOCK}
 
 
 class Store(database.Database):

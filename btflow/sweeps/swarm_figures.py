@@ -22,6 +22,7 @@ from btflow.swarm.replica import (
     Replica,
     Uplinks,
     collect,
+    mean_of_known,
     quantile,
     sending_rate,
     utilisation,
@@ -204,10 +205,9 @@ def _uploads(swarm: Swarm, group: Group) -> tuple[float, ...]:
     row, members = swarm.row, group.members
     unchokes = () if row.unchokes is None else (row.unchokes,)
     counts = (*unchokes, row.idle_ends, row.duplicates, row.cancelled)
-    used = swarm.utilisation[members]
     return (
         float((swarm.counting & members).sum()),
-        _mean(used[np.isfinite(used)]),
+        mean_of_known(swarm.utilisation[members]),
         *(float(count[members].sum()) for count in counts),
     )
 
@@ -249,10 +249,6 @@ def _uplinks(seen: Uplinks, group: Group) -> tuple[float, ...]:
         *(float(drops) for drops in seen.drops[group.members].sum(axis=0)),
         float(moved[_UTP]) / float(moved.sum()) if moved.sum() else np.nan,
     )
-
-
-def _mean(values: Floats) -> float:
-    return float(values.mean()) if values.size else np.nan
 
 
 State = tuple[SwarmState | Flow, Access | None]

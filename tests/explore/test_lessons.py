@@ -269,14 +269,14 @@ def test_the_page_leads_through_a_lesson() -> None:
     assert guide._told.value == "", "there is something to guess first"
     assert "lesson=bufferbloat&step=2&n1=0" in app._share.query
     assert frame.panel.figure.shown.layout.annotations == ()  # type: ignore[attr-defined]
-    frame.panel.form.fields["n1"]._control.value = "1"  # type: ignore[attr-defined]  # by hand, as well
+    frame.panel.form.fields["n1"]._control.value = "1"
     assert steps[1].notice in guide._told.value
     (note,) = frame.panel.figure.shown.layout.annotations  # type: ignore[attr-defined]
     assert note.text == steps[1].said
     guide.go(1)
     guide.do()
     assert app._share.query == "v=1&lesson=bufferbloat&step=3"
-    frame.panel.form.fields["buffer"]._control.value = "3 parsecs"  # type: ignore[attr-defined]
+    frame.panel.form.fields["buffer"]._control.value = "3 parsecs"
     assert frame.panel.stage.text.startswith("Buffer: refused")  # type: ignore[attr-defined]
     guide.go(-1)
     assert frame.panel.state == steps[1].state
@@ -323,7 +323,7 @@ def test_a_panel_that_is_opened_by_its_tab_has_its_inputs() -> None:
     app = App()
     app._share.opened = "1?v=1"
     app._tabs.value = "whatif"
-    assert app._frames["whatif"].panel.form.shown == ["of", "pairs"]  # type: ignore[attr-defined]
+    assert app._frames["whatif"].panel.form.shown == ["of", "pairs"]
 
 
 def test_an_input_says_of_all_that_it_takes() -> None:

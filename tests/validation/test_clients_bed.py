@@ -30,6 +30,8 @@ from validation.markdown import DETAILS
 from validation.served import PATIENCE
 
 CELLS = cells.load()
+INSIDE = CELLS["mainline-50k-1000ms-loss-2009"]
+MEASURED = [cell for cell in CELLS.values() if cell.kernel is None]
 ROOT = Path(__file__).parents[2]
 
 MAY_DO = f"btflow-may-do-{os.getpid()}"  # a name for each worker: one that is there already cannot be added
@@ -197,19 +199,44 @@ def test_the_guard_reads_its_own_process() -> None:
 # Refusals
 
 
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"kernel": "2.4"}, r"cells\.odd\.kernel"),
+        ({"stay": "leave"}, "a kernel in user mode needs the transport linux-2.6.32, and runs mainline"),
+        ({"transport": "linux-6"}, "a kernel in user mode needs the transport linux-2.6.32"),
+        ({"seed": {"client": "mainline-4.0.2", "bulk": True}}, "a kernel in user mode needs the transport"),
+        ({"kernel": None, "one_host": True}, "one_host needs a kernel"),
+    ],
+)
+def test_a_cell_that_no_kernel_can_run_is_refused(changed: dict[str, object], words: str) -> None:
+    given = tomllib.loads(cells.FILE.read_text(encoding="utf-8"))["cells"][INSIDE.name] | changed
+    given = {name: value for name, value in given.items() if value is not None}
+    with pytest.raises(InputError, match=words):
+        cells.read({"cells": {"odd": given}})
+
+
+def test_a_cell_of_a_kernel_has_the_settings_of_that_kernel_and_is_measured_no_more() -> None:
+    assert tables.settings(INSIDE)["emulator"] == "netem"
+    assert "sysctls" not in tables.settings(INSIDE)
+    assert not INSIDE.old_tcp
+    with pytest.raises(SimulationError, match=f"^{INSIDE.name} ran inside Linux 2.6.32: its table is kept"):
+        programs.check([INSIDE])
+
+
 def test_a_missing_program_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     found = shutil.which
     monkeypatch.setattr(shutil, "which", lambda name: None if name == "transmission-daemon" else found(name) or name)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     with pytest.raises(SimulationError, match=r"^transmission-daemon is missing: apt-get install transmission-daemon$"):
-        programs.check(CELLS.values())
+        programs.check(MEASURED)
 
 
 def test_without_root_a_line_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: name)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(SimulationError, match="needs root"):
-        programs.check(CELLS.values())
+        programs.check(MEASURED)
 
 
 def test_only_what_the_cells_run_is_needed() -> None:

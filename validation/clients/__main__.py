@@ -70,10 +70,8 @@ def measure(
     from validation.clients import measuring
 
     wanted = cells_module.chosen(cells, cells_module.load())
-    if not cells.strip() and not os.environ.get("BTFLOW_LINUX"):
-        inside = [cell for cell in wanted if cell.kernel is not None]
+    if not cells.strip():
         wanted = [cell for cell in wanted if cell.kernel is None]
-        typer.echo(f"left out: {len(inside)} cells inside a kernel in user mode, as BTFLOW_LINUX names none", err=True)
     _raise_on_signals()
     measuring.measure(wanted, runs, bed, starved_ok)
 

@@ -80,7 +80,7 @@ class Cell(FrozenModel):
     transport: str | None = None
     """TCP of the model where links are too fast to matter, which it then has none of; None where they matter."""
     kernel: Literal["2.6.32"] | None = None
-    """A kernel in user mode that the swarm runs in (``usermode.py``), None for the machine's own."""
+    """A kernel in user mode that the swarm ran in, and is measured in no more; None for the machine's own."""
     one_host: Literal[True] | None = None
     """With ``kernel``: all clients share an address and the loopback device, None for a namespace of each."""
     downlink_times: Count = 4

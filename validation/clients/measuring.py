@@ -10,7 +10,7 @@ from dataclasses import asdict
 import typer
 
 from btflow.errors import SimulationError
-from validation.clients import predictions, programs, tables, usermode
+from validation.clients import predictions, programs, tables
 from validation.clients.cells import Cell
 from validation.clients.figures import measured
 from validation.clients.network import Bed, claimed
@@ -65,8 +65,7 @@ def _is_measured(cell: Cell, run: int) -> bool:
 def _measure_run(cell: Cell, run: int, bed: Bed, starved_ok: bool) -> None:
     for attempt in range(1, ATTEMPTS + 1):
         try:
-            once = run_once if cell.kernel is None else usermode.measure
-            outcome = once(cell, run, bed, _progress, starved_ok=starved_ok)
+            outcome = run_once(cell, run, bed, _progress, starved_ok=starved_ok)
             break
         except StarvedError as error:
             _progress("")

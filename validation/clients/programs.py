@@ -19,10 +19,6 @@ PACKAGES = {
     "tc": "iproute2",
     "cc": "gcc",
     "chrt": "util-linux",
-    "setarch": "util-linux",
-    "unshare": "util-linux",
-    "mount": "mount",
-    "ethtool": "ethtool",
     "transmission-daemon": "transmission-daemon",
     "aria2c": "aria2",
     "iperf3": "iperf3",
@@ -35,9 +31,6 @@ LIBTORRENT = {"libtorrent-2.0": "2.0.11", "libtorrent-2.1": "2.1.1"}
 MAINLINE: Program = "mainline-4.0.2"
 MAINLINE_VERSION = "4.0.2"
 """Release of the client of 2005, of which the user has a copy: its licence is not ours, and none of it is here."""
-
-LINUX_VERSION = "2.6.32"
-"""Release of the kernel in user mode: that of 2009, with the TCP of the experiments."""
 
 DRIVERS: dict[Program, str] = {
     "libtorrent-2.0": "validation.clients.peers.libtorrent_peer",
@@ -53,10 +46,8 @@ FORWARDER = Path(__file__).parent / "forwarder.c"
 
 def needed(cells: Iterable[Cell]) -> tuple[set[str], set[str]]:
     """Return the programs that some cells need, and the environments of libtorrent."""
-    programs, clients, bulk = {"ip", "tc"}, set[str](), False
+    programs, clients, bulk = {"ip", "tc", "cc", "chrt"}, set[str](), False
     for cell in cells:
-        programs |= {"cc", "chrt"} if cell.kernel is None else {"setarch", "unshare", "mount"}
-        programs |= {"ethtool"} if cell.one_host else set()
         clients |= {peers.client for peers in (cell.seed, *cell.classes.values())}
         bulk |= cell.bulk
     of = {"transmission": "transmission-daemon", "aria2": "aria2c"}
@@ -68,8 +59,10 @@ def check(cells: Iterable[Cell]) -> None:
     """Refuse to begin without root, a program or a device.
 
     Raises:
-        SimulationError: The first that is missing, and how to get it.
+        SimulationError: The first that is missing, and how to get it; or a cell is kept from a test bed that is gone.
     """
+    if old := next((cell for cell in cells if cell.kernel is not None), None):
+        raise SimulationError(f"{old.name} ran inside Linux {old.kernel}: its table is kept, it is measured no more")
     programs, _ = needed(cells)
     for name in sorted(programs):
         if shutil.which(name) is None:
@@ -78,9 +71,7 @@ def check(cells: Iterable[Cell]) -> None:
         raise SimulationError("measuring real clients needs root, for network namespaces; the report needs none")
     if any(peers.client == MAINLINE for cell in cells for peers in (cell.seed, *cell.classes.values())):
         python2()
-    if any(cell.kernel is not None for cell in cells):
-        linux()
-    if any(cell.kernel is None for cell in cells) and not Path("/dev/net/tun").exists():
+    if not Path("/dev/net/tun").exists():
         raise SimulationError("/dev/net/tun is missing: modprobe tun")
 
 
@@ -125,21 +116,6 @@ def python2() -> str:
     if python is None or not os.access(python, os.X_OK):
         raise SimulationError("python2.7 is missing: name a CPython 2.7 in BTFLOW_PYTHON2")
     return python
-
-
-def linux() -> Path:
-    """Return the program of Linux 2.6.32 in user mode, of which the user has one, and how it is started.
-
-    Raises:
-        SimulationError: There is none, or it is of another release.
-    """
-    program = os.environ.get("BTFLOW_LINUX", "")
-    if not program or not os.access(program, os.X_OK) or Path(program).is_dir():
-        raise SimulationError(f"BTFLOW_LINUX is {program!r}, not the program of a Linux {LINUX_VERSION} in user mode")
-    said = run(program, "--version").strip().partition("\n")[0]
-    if LINUX_VERSION not in said:
-        raise SimulationError(f"BTFLOW_LINUX is {program!r}, which is {said or 'nothing'}, not Linux {LINUX_VERSION}")
-    return Path(program)
 
 
 def forwarder() -> Path:

@@ -8,7 +8,7 @@ import random
 import selectors
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
@@ -41,14 +41,15 @@ class StarvedError(SimulationError):
 
 
 @dataclass
-class Record:
-    """What is seen of a client."""
+class Peer:
+    """A client in its namespace."""
 
     klass: str
     kind: Peers
     link: Link
     go_at: float
     """When it is to start, after the run's start [s]."""
+    child: Child
     version: str = ""
     started: float = math.nan
     """Monotonic times [s]; NaN while it is not so."""
@@ -76,8 +77,9 @@ class Record:
         """Whether it has the file."""
         return self.is_seed or self.done == self.done
 
-    def take(self, message: Mapping[str, Any]) -> None:
-        """Take a message of its driver."""
+    def hear(self) -> None:
+        """Take the next message of its driver."""
+        message = self.child.message()
         match message["event"]:
             case "ready":
                 self.version = message["version"]
@@ -90,21 +92,10 @@ class Record:
 
 
 @dataclass
-class Peer(Record):
-    """A client in its namespace."""
-
-    child: Child = field(kw_only=True)
-
-    def hear(self) -> None:
-        """Take the next message of its driver."""
-        self.take(self.child.message())
-
-
-@dataclass
 class Outcome:
     """What was seen in a run."""
 
-    peers: Sequence[Record]
+    peers: Sequence[Peer]
     began: float
     """Monotonic time of the start [s]."""
     took: float = 0.0
@@ -155,7 +146,10 @@ class _Swarm:
         self.cell, self.seed, self.bed, self.random = cell, seed, bed, random.Random(seed)
         self.instants = random.Random(seed)
         kinds = kinds_of(cell)
-        links = [link_of(i + 1, cell, kind) for i, (_, kind) in enumerate(kinds)]
+        links = [
+            Link(i, cell.uplink_of(kind), cell.buffer_of(kind), *cell.downlink_of(kind))
+            for i, (_, kind) in enumerate(kinds, 1)
+        ]
         self.host = Link(len(kinds) + 1, FAST, FAST, FAST, FAST)
         all_links = [*links, self.host] if cell.bulk else links
         bed.build(all_links, old_tcp=cell.old_tcp)
@@ -169,7 +163,7 @@ class _Swarm:
         announce = f"http://{TRACKER}:{TRACKER_PORT}/announce"
         self.file, self.torrent = torrent.make(bed.folder, cell.file_size, cell.piece_size, announce, seed)
         self.peers = [
-            Peer(klass, kind, link, at, child=self._start_peer(klass, kind, link))
+            Peer(klass, kind, link, at, self._start_peer(klass, kind, link))
             for (klass, kind), link, at in zip(kinds, links, start_times(cell, self.random), strict=True)
         ]
         self.bulk: Child | None = None
@@ -325,7 +319,7 @@ def start_times(cell: Cell, rng: random.Random) -> list[float]:
     return [0.0] * cell.seeds + starts
 
 
-def driver(klass: str, kind: Peers, link: Link, folder: Path, torrent: Path, shared: str | None = None) -> list[str]:
+def driver(klass: str, kind: Peers, link: Link, folder: Path, torrent: Path) -> list[str]:
     """Return the command of a peer's driver.
 
     Args:
@@ -334,12 +328,10 @@ def driver(klass: str, kind: Peers, link: Link, folder: Path, torrent: Path, sha
         link: The peer's link.
         folder: Where it keeps its files.
         torrent: The torrent.
-        shared: Address that all peers share, each with a port of its own; None if each has an address.
     """
     settings = {
-        "address": shared or link.address,
-        "port": PORT + link.index if shared else PORT,
-        "one_address": shared is not None,
+        "address": link.address,
+        "port": PORT,
         "folder": str(folder),
         "torrent": str(torrent),
         "seed": klass == "seed",
@@ -348,8 +340,3 @@ def driver(klass: str, kind: Peers, link: Link, folder: Path, torrent: Path, sha
         "cap": kind.cap or 0,
     }
     return [str(programs.python_for(kind.client)), "-m", programs.DRIVERS[kind.client], json.dumps(settings)]
-
-
-def link_of(index: int, cell: Cell, kind: Peers) -> Link:
-    """Return the access link of a peer."""
-    return Link(index, cell.uplink_of(kind), cell.buffer_of(kind), *cell.downlink_of(kind))

@@ -17,11 +17,13 @@ from btflow.files import replacing
 from validation.clients.cells import FOLDER, Cell
 from validation.clients.figures import Figures, measured
 from validation.clients.guard import Load
-from validation.clients.guest import HELD
 from validation.clients.network import OLD_TCP, OLD_WINDOW, SYSCTLS
 from validation.clients.runs import Outcome
 
 TABLES = FOLDER / "tables"
+
+HELD = 100_000
+"""Packets that netem held in a kernel in user mode: 2010's section II-C, more than there ever were."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class Row:
     figures: Figures
     """See ``validation.clients.figures``."""
     counts: dict[str, float]
-    """How long the run took [s], and packets dropped and lost, which a kernel in user mode does not tell."""
+    """How long the run took [s], and packets dropped and lost, which a kernel in user mode did not tell."""
     load: dict[str, Any]
     """What the guard saw."""
     versions: dict[str, str]
@@ -51,7 +53,7 @@ def row(cell: Cell, run: int, outcome: Outcome) -> Row:
         run=run,
         date=time.strftime("%Y-%m-%d", time.gmtime()),
         figures={name: round(value, 5) for name, value in measured(cell, outcome).items()},
-        counts={"took": round(outcome.took, 2)} | (_drops(outcome) if outcome.crossed else {}),
+        counts={"took": round(outcome.took, 2)} | _drops(outcome),
         load=load_row(outcome.load),
         versions=outcome.versions,
         queues="at random" if outcome.queues else "not at all",

@@ -173,7 +173,7 @@ class Peer(object):
             maxport=self.given["port"],
             max_upload_rate=self.given["cap"] / 1024,
             data_dir="",
-            one_connection_per_ip=not self.given["one_address"],
+            one_connection_per_ip=True,
         )
         self.config = config
         self.client = download.Multitorrent(config, self.done, self.fault)
