@@ -9,7 +9,8 @@ from typing import Self
 
 _LONGEST_VALUE = 60
 _LONGEST = 300
-"""Characters of a sentence about a problem."""
+_OF_FILES = ("file", "FILE", "csv", "FILE.csv")
+"""Characters of a sentence about a file that somebody else wrote, and the fields that name one."""
 
 
 def shorten(value: object) -> str:
@@ -74,6 +75,8 @@ class InputError(ValueError):
         allowed = f"; allowed: {self.allowed}" if self.allowed else ""
         parts = (f"{brief(self.field)}{shown}: ", self.reason, allowed)
         start, reason, allowed = (visible(part).replace("\n", "\\n") for part in parts)
+        if self.field not in _OF_FILES:
+            return start + reason + allowed
         text = start + _amid(reason, max(_LONGEST - len(start) - len(allowed), _LONGEST // 2)) + allowed
         return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 

@@ -19,7 +19,7 @@ from typing import IO
 import numpy as np
 
 from btflow.lines import frames
-from btflow.lines.traces import Delays, Load, Trace, unusable
+from btflow.lines.traces import DELAYED, Delays, Load, Trace, unusable
 
 MOST_FLOWS, MOST_REPEATED = 10_000, 2_000_000
 """A capture of more flows, or in which more segments were sent again, is no upload."""
@@ -49,7 +49,7 @@ _HANDSHAKE = 60
 """IP packet of a SYN over IPv4 [B]."""
 
 _HIDES = {"UDP": "not TCP's", "other": "not TCP's", frames.SHORT: "cut before TCP's header ends (tcpdump -s 128)"}
-FAR = "has no upload in it: it was captured where the data arrive, and the queue is on the other side"
+FAR = "it was captured where the data arrive, and the queue is on the other side"
 UPLOAD = "a capture of an upload by TCP, made on the host that uploads"
 
 
@@ -154,7 +154,7 @@ class _Sender:
     copies: int = 0
     """Segments that the file has twice."""
     rtts: array[float] = field(default_factory=lambda: array("d"))
-    """In turns: when a segment was sent, its round-trip time [s], and its payload [B]."""
+    """In turns: when a segment was sent, its round-trip time [s], its payload, and that which the ACK adds [B]."""
     lost: array[float] = field(default_factory=lambda: array("d"))
     arrived: array[float] = field(default_factory=lambda: array("d"))
     """In turns: when an ACK came, and the payload that it covers for the first time."""
@@ -226,7 +226,8 @@ class _Sender:
         if size:
             self.arrived.extend((time, size))
         if newest >= 0 and not self.again[newest]:
-            self.rtts.extend((self.sent[newest], time - self.sent[newest], self.sizes[newest]))
+            added = max(size, 2 * self.sizes[newest] * bool(packet.blocks))  # an ACK with SACK is never held back
+            self.rtts.extend((self.sent[newest], time - self.sent[newest], self.sizes[newest], added))
 
     def _sack(self, blocks: Iterable[tuple[int, int]], ack: int) -> tuple[int, int]:
         """Take blocks of SACK; return the newest place that the first one adds, or -1, and the payload all add [B]."""
@@ -271,14 +272,17 @@ def _trace(name: str, seen: _Seen, notes: list[str]) -> Trace:
     beside = size[(time >= load.start) & (time <= load.end)]
     span = load.end - load.start
     load = replace(load, beside=(float(beside.sum()) / span, len(beside) / span))
-    full = np.concatenate([np.array(flow.rtts).reshape(-1, 3) for flow in flows])
+    full = np.concatenate([np.array(flow.rtts).reshape(-1, 4) for flow in flows])
     full = full[full[:, 2] >= 0.9 * load.segment]
+    lone = full[:, 3] < 1.5 * load.segment  # its ACK may have been held back (RFC 5681)
+    late = DELAYED if 2 * lone.sum() >= len(full) else 0.0
+    full = full if late else full[~lone]
     if not len(full):
         raise unusable(name, "has no round-trip time of a full segment in it", UPLOAD)
     if np.median(full[:, 1]) < COPY:
-        raise unusable(name, FAR, UPLOAD)
+        raise unusable(name, f"has round trips of {1e3 * np.median(full[:, 1]):.2g} ms: {FAR}", UPLOAD)
     time, rtt = full[np.argsort(full[:, 0], kind="stable"), :2].T
-    delays = [Delays("the flow's packets", time, rtt, load.packet, load.lost, 1e-6)]
+    delays = [Delays("the flow's packets", time, rtt, load.packet, load.lost, 1e-6, late)]
     own = [sender for ends, sender in seen.senders.items() if ends.startswith(hosts[: len(hosts) // 2])]
     opened = [(s.syn, s.handshake) for s in own if s.syn is not None and s.handshake]
     if opened:
@@ -295,7 +299,7 @@ def _check_side(name: str, sender: _Sender, receiver: _Sender) -> None:
     if sender.handshake is None or receiver.handshake is None:
         return
     if sender.handshake < 0.25 * receiver.handshake:
-        raise unusable(name, FAR, UPLOAD)
+        raise unusable(name, f"has no upload in it: {FAR}", UPLOAD)
 
 
 def _load(flows: list[_Sender]) -> Load:

@@ -231,8 +231,7 @@ def _assumed(delays: Sequence[Delays], way: Way, rate: float) -> Load:
     most = trimmed(wait)
     long = np.flatnonzero((wait > 0.2 * most) & (wait <= most)) if most > EMPTY else np.array([len(wait) - 1])
     edges = np.array([time[long[0]], max(time[long[-1]], time[long[0]] + 1e-3)])
-    lost = delays[0].lost
-    return Load(way, 1, edges, np.array([rate]), "arrived", lost=lost[(lost >= edges[0]) & (lost <= edges[1])])
+    return Load(way, 1, edges, np.array([rate]), "arrived")
 
 
 def _base(delays: Sequence[Delays], loads: Sequence[Load], rate: float) -> Estimate:

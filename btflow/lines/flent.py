@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import AfterValidator, BaseModel, FailFast, Field, FiniteFloat, ValidationError
 
 from btflow.errors import brief
-from btflow.lines.traces import PING, SEGMENT, Delays, Floats, Load, Trace, Way, unusable, whole
+from btflow.lines.traces import PING, SEGMENT, Delays, Floats, Load, Trace, Way, header_of, unusable, whole
 
 Value = Annotated[FiniteFloat, Field(ge=-1e15, le=1e15)] | None
 
@@ -127,7 +127,10 @@ def _load(name: str, found: _File, time: Floats, way: Way, series: list[str]) ->
     arrived = (sum(size or 0.0 for size, _ in came), max(took or 0.0 for _, took in came)) if whole else None
     segment = float(metas[0].TCP_MSS or SEGMENT)
     goodput = np.diff(written) / np.diff(edges)
-    return Load(way, len(present), edges, goodput, "written", segment, arrived=arrived, cc=metas[0].CONG_CONTROL or "")
+    header = header_of(segment)
+    return Load(
+        way, len(present), edges, goodput, "written", segment, header, arrived=arrived, cc=metas[0].CONG_CONTROL or ""
+    )
 
 
 def _total(found: _File, time: Floats, series: str, unit: float) -> tuple[Floats, Floats] | None:

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import BaseModel, FailFast, Field, FiniteFloat, TypeAdapter
 
 from btflow.errors import brief
-from btflow.lines.traces import HEADER, SEGMENT, SMOOTHED, Delays, Load, Trace, Way, unusable, whole
+from btflow.lines.traces import SEGMENT, SMOOTHED, Delays, Load, Trace, Way, header_of, unusable, whole
 
 Number = Annotated[FiniteFloat, Field(ge=0, le=1e15)]
 
@@ -139,7 +139,7 @@ def _part(name: str, found: _File, test: _TestStart, way: Way) -> tuple[Load, De
         goodput,
         counted,  # type: ignore[arg-type]
         segment,
-        HEADER,
+        header_of(segment),
         np.array([row[0].end for row in sending if sum(stream.retransmits for stream in row) > 0]),
         (total.bytes, total.seconds) if total is not None and total.seconds > 0 and total.bytes > 0 else None,
         found.end.sender_tcp_congestion,

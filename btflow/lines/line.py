@@ -184,7 +184,8 @@ def _buffer_text(queue: Queued) -> str:
         return f"never full; waits up to {1e3 * queue.wait.value:.0f} ms were seen"
     packets = Estimate(*(x / queue.packet for x in queue.buffer))
     parts = (queue.wait.text(1e3, "ms"), queue.buffer.text(1e-3, "kB"), packets.text(1, "packets"))
-    return " = ".join([parts[0], *(part.removeprefix("at least ") for part in parts[1:])])
+    said = "at least " if parts[0].startswith("at least ") else ""
+    return " = ".join([parts[0], *(part.removeprefix(said) for part in parts[1:])])
 
 
 def buffer_of(queue: Queued) -> str:

@@ -31,8 +31,16 @@ PING = 84
 HEADER = 52
 """Headers of a TCP segment over IPv4 with time stamps [B]."""
 
+DELAYED = 0.04
+"""Longest time for which Linux holds back an ACK while data come [s] (TCP_DELACK_MIN)."""
+
 SEGMENT = 1448
 """Payload of a full one, where a file does not say [B]."""
+
+
+def header_of(segment: float) -> float:
+    """Return the headers of a full segment [B], where a file shows its payload alone [B]."""
+    return HEADER - 12 if segment > SEGMENT else HEADER  # without time stamps
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +58,8 @@ class Delays:
     """When packets were sent that did not come back (losses,) [s]."""
     resolution: float = 0.0
     """Step in which the file gives times [s]."""
+    late: float = 0.0
+    """By how much an ACK may have been held back [s]."""
 
     def shifted(self, by: float) -> Delays:
         """Return it on another clock."""

@@ -499,7 +499,7 @@ def test_sizes_of_a_piece_are_a_menu_of_what_the_model_takes(model: str) -> None
     spec = spec_of(scenario, "piece_size")
     assert isinstance(spec, Choice)
     assert spec.default in spec.options
-    assert [scenario.set(piece_size=text).swarm.piece_size for text in spec.options] == [2**p for p in range(14, 21)]
+    assert [scenario.set(piece_size=text).swarm.piece_size for text in spec.options] == [2**p for p in range(14, 25)]
 
 
 def test_a_swarm_waits_for_its_kernels_and_goes_on_by_itself(

@@ -187,11 +187,11 @@ def _in_flight(f):
 
 
 @kernel
-def _inflight_for(f, gain):
-    """Segments that `gain` times the path of the model holds, and some for both ends."""
+def _inflight_for(f, gain, more):
+    """Segments that `gain` times the path of the model holds, `more`, and some for both ends."""
     if f.base_delay == FOREVER:
         return f.initial_window
-    return _budget(f, gain * f.bandwidth * f.base_delay)
+    return _budget(f, gain * f.bandwidth * f.base_delay + more)
 
 
 @kernel
@@ -238,7 +238,7 @@ def _drain(net, f, t):
     """From STARTUP to DRAIN when the path is full, to PROBE_BW when the queue is empty."""
     if f.mode == STARTUP and f.full == 1:
         f.mode = DRAIN
-    if f.mode == DRAIN and _in_flight(f) <= _inflight_for(f, 1.0):
+    if f.mode == DRAIN and _in_flight(f) <= _inflight_for(f, 1.0, 0.0):
         _enter_probe_bw(net, f, t)
 
 
@@ -266,9 +266,9 @@ def _phase_over(f, t, before):
     """
     over = t - f.cycle_at > f.base_delay
     if f.cycle == 0:
-        return over and (f.lossy == 1 or before >= _inflight_for(f, _UP))
+        return over and (f.lossy == 1 or before >= _inflight_for(f, _UP, 0.0))
     if f.cycle == 1:
-        return over or before <= _inflight_for(f, 1.0)
+        return over or before <= _inflight_for(f, 1.0, 0.0)
     return over
 
 
@@ -366,9 +366,10 @@ def _set_window(f, acked):
 @kernel
 def _follow_target(f, acked):
     """The window without any loss; before the path was full it does not fall."""
-    target = _inflight_for(f, window_gain(f))
+    more = 0.0
     if f.full == 1 and f.bundled > 0:
-        target += min(max(f.extra, f.extra_before), f.bandwidth * _EXTRA_TIME)
+        more = min(max(f.extra, f.extra_before), f.bandwidth * _EXTRA_TIME)
+    target = _inflight_for(f, window_gain(f), more)
     if f.full == 1:
         f.cwnd = min(f.cwnd + acked, target)
     elif f.cwnd < target or f.delivered < f.initial_window:
