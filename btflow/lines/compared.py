@@ -193,7 +193,7 @@ def during(line: Line) -> list[Delays]:
     for trace in line.traces:
         for delays in trace.delays:
             kept = (delays.time >= start) & (delays.time <= end)
-            if kept.sum() >= 5:
+            if kept.sum() >= 5 and np.ptp(delays.time[kept]) > (end - start) / 2:  # not the handshakes of flows
                 found.append(Delays(delays.of, delays.time[kept], delays.rtt[kept], delays.size, delays.lost))
     return found
 
