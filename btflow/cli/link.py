@@ -134,29 +134,11 @@ def link(
     """
     from btflow import options
     from btflow.link import report
-    from btflow.link.options import experiment
+    from btflow.link.options import OPTIONS, experiment
     from btflow.options import fidelity_of
 
-    given = {
-        "rate": rate,
-        "buffer": buffer,
-        "reverse_rate": reverse_rate,
-        "reverse_buffer": reverse_buffer,
-        "aqm": aqm,
-        "framing": framing,
-        "shaper": shaper,
-        "access": access,
-        "rtt": rtt,
-        "rtt_spread": rtt_spread,
-        "loss": loss,
-        "ack_loss": ack_loss,
-        "flows": flow,
-        "voip": voip,
-        "probes": probe,
-        "duration": duration,
-        "warmup": warmup,
-        "sample": sample,
-    }
+    given = {name: value for name, value in locals().items() if name in OPTIONS}
+    given |= {"flows": flow, "probes": probe}
     number = options.parse_whole_number("--seed", seed, 0, options.MAX_SEED)
     result_file = options.output_path("--out", out, ".nc")
     figure_file = figure_path("--plot", plot)

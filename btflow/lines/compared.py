@@ -109,7 +109,7 @@ def compare(line: Line, *, cc: str | None = None, seed: int = 0) -> Comparison:
     try:
         result = simulate_link(_scenario(line, cc), seed=seed)
     except InputError as error:  # of a field of the link that is made of the line
-        raise InputError(error.field.rpartition(".")[2], error.value, error.reason, error.allowed) from None
+        raise error.renamed(error.field.rpartition(".")[2]) from None
     figures = [
         figure for number, load in enumerate(simulated_loads(line)) for figure in _rates(load, number, result, line)
     ]

@@ -43,7 +43,7 @@ def measured_over_simulated(compared: Comparison) -> go.Figure:
     drawn.update_xaxes(title_text="time since the load began [s]", row=2, col=1)
     drawn.update_yaxes(title_text="round-trip time [ms]", row=1, col=1)
     drawn.update_yaxes(title_text="goodput [Mbit/s]", row=2, col=1)
-    files = ", ".join(source.file for source in compared.line.sources)
+    files = ", ".join(trace.file for trace in compared.line.traces)
     drawn.update_layout(
         template=TEMPLATE,
         title={"text": "My line: measured over simulated", "subtitle": {"text": files}},
