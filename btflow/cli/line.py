@@ -101,5 +101,5 @@ def as_text(line: Line, compared: Comparison | None, target: Path | None) -> str
         packets = f"{up.buffer.value / up.packet:.0f} packets"  # calls fill its places, too
         use += [f'  btflow link --access {path} --buffer "{packets}" --flow cubic --voip g729']
     use += [f'  btflow run flashcrowd --set "classes.*.access={target}"']
-    packets = ", whose buffer may count packets," * (len(use) > 2)
-    return "\n".join([*lines, "", f"Use it on a link{packets} or for the peers of a swarm:", *use])
+    caveat = ", whose buffer may count packets," * (len(use) > 2)
+    return "\n".join([*lines, "", f"Use it on a link{caveat} or for the peers of a swarm:", *use])

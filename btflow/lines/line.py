@@ -101,6 +101,10 @@ class Line:
         if self.downlink is not None:
             yield "down", self.downlink
 
+    def shows(self, load: Load) -> bool:
+        """Return whether a load was measured, not assumed."""
+        return any(load is own for trace in self.traces for own in trace.loads)
+
     def __repr__(self) -> str:
         return "\n".join(self.lines())
 

@@ -67,18 +67,16 @@ class _Log:
         self.lost: list[int] = []
         """Lines that stand for a lost ping of Windows, whose pings have no numbers."""
 
-    def take(self, number: int, line: str, reply: _Reply | None) -> None:
-        """Take a line, with the reply that it is."""
-        if reply is not None:
-            self._reply(number, reply)
-            return
+    def skip(self, line: str) -> None:
+        """Take a line that is no reply."""
         starts = _APART.match(line) is not None
         self.apart |= starts
         self.silent = 0 if starts or not line.strip() else self.silent + 1
         if (total := _TOTAL.match(line)) and int(total[1]) > 1:
             self.periods[-1] = max(int(total[2]) / 1e3 / (int(total[1]) - 1), 1e-3)
 
-    def _reply(self, line: int, reply: _Reply) -> None:
+    def take(self, line: int, reply: _Reply) -> None:
+        """Take the reply in a line of some number."""
         if reply.seq is None:
             self.lost += range(line - self.silent, line)
         number = self._number(reply.seq, reply.marked)
@@ -105,7 +103,7 @@ class _Log:
 def like(text: str) -> bool:
     """Return whether a text has what a ping log has and other files do not."""
     lines = [line for line in text.splitlines() if len(line) <= LONGEST_LINE]
-    return any(_BEGUN.search(line) or any(reply.search(line) for reply in _REPLIES) for line in lines)
+    return any(pattern.search(line) for line in lines for pattern in (_BEGUN, *_REPLIES))
 
 
 def read(name: str, text: str) -> Trace:
@@ -121,7 +119,8 @@ def read(name: str, text: str) -> Trace:
     for number, line in enumerate(text.splitlines(), 1):
         if len(line) > LONGEST_LINE:
             raise unusable(name, f"line {number} has {len(line):,} characters", f"at most {LONGEST_LINE}, as of ping")
-        log.take(number, line, _reply(name, number, line))
+        reply = _reply(name, number, line)
+        log.skip(line) if reply is None else log.take(number, reply)
     replies = [reply for run in log.runs for reply in run.values()]
     if not replies:
         raise unusable(name, "has no reply in it", "a log of ping in which at least one came back")

@@ -68,7 +68,6 @@ def test_a_message_meets_the_rate_and_the_delay_of_its_time(
     rate: Any, rtt: str, size: int, delays: list[float], discipline: str
 ) -> None:
     probe = flow("reno-linux", message=f"{size} B", period="1 s")
-    rate = rate if isinstance(rate, str) else made.trace(rate)
     s = made.run(probe, rate=rate, rtt=rtt, queue={"discipline": discipline}, duration="20 s")
     np.testing.assert_allclose(s.record_delay[0, 1 : len(delays) + 1], delays, atol=1e-9)
 
@@ -82,8 +81,7 @@ def test_a_message_meets_the_rate_and_the_delay_of_its_time(
     ],
 )
 def test_a_greedy_flow_takes_the_integral_of_the_rate(rate: Any, mean: float) -> None:
-    changes = rate if isinstance(rate, str) else made.trace(rate)
-    data = made.results("reno-linux", rate=changes, rtt="20 ms", duration="40 s", warmup="10 s")
+    data = made.results("reno-linux", rate=rate, rtt="20 ms", duration="40 s", warmup="10 s")
     assert float(data.capacity[0]) == pytest.approx(mean * MBIT, rel=1e-3)
     assert float(data.utilisation[0]) == pytest.approx(1.0, abs=1e-3)
     assert float(data.goodput[0]) == pytest.approx(mean * MBIT * PAYLOAD / PACKET, rel=5e-3)
