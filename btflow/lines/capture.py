@@ -286,10 +286,9 @@ def _trace(name: str, seen: _Seen, notes: list[str]) -> Trace:
 
 
 def _check_side(name: str, sender: _Sender, receiver: _Sender) -> None:
-    """Refuse a capture made where the data arrive: there what the sender sends is answered at once."""
-    if sender.handshake is None or receiver.handshake is None:
-        return
-    if sender.handshake < 0.25 * receiver.handshake:
+    """Refuse a capture made where the data arrive: there the sender's SYN is answered at once."""
+    near, far = sender.handshake, receiver.handshake
+    if near is not None and far is not None and near < 0.25 * far:
         raise unusable(name, FAR, UPLOAD)
 
 

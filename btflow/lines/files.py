@@ -37,7 +37,7 @@ _OTHERS = {
 
 
 def format_of(path: str | PathLike[str]) -> str | None:
-    """Return what a file is by its first bytes, if it is of a line; None if it is not, or cannot be read."""
+    """Return the kind of a file of a line by its first bytes; None if it is of another kind or cannot be read."""
     try:
         with open_file(Path(path_name(FIELD, path))) as stream:
             head = stream.read(_HEAD)
@@ -47,7 +47,7 @@ def format_of(path: str | PathLike[str]) -> str | None:
 
 
 def read(path: str | PathLike[str], form: str | None = None, progress: Callable[[float], None] | None = None) -> Trace:
-    """Return what a file says of a line.
+    """Return the delays and loads in a file that was measured on a line.
 
     Args:
         path: The file, plain or packed by gzip, xz or bzip2; text in UTF-8 or UTF-16.

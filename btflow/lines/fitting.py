@@ -73,13 +73,13 @@ def fit(
 
 
 def _part(progress: Callable[[float], None] | None, number: int, count: int) -> Callable[[float], None] | None:
-    """Return what shows the progress of one of some files."""
+    """Return a function that tells the progress of one file as a share of all files."""
     return None if progress is None else lambda done: progress((number + done) / count)
 
 
 @dataclass(frozen=True)
 class _Given:
-    """What was given in place of what the files say."""
+    """Figures that the user gave in place of those in the files."""
 
     rate: float | None
     rtt: float | None

@@ -84,7 +84,7 @@ def packets(name: str, stream: IO[bytes], told: Callable[[], None] | None = None
                 raise unusable(name, "is too long", f"at most {most}: capture a minute, by tcpdump -s 128")
             try:
                 at = _ip(link, frame)
-                found = _packet(time, frame, at, wire) if at else None
+                found = None if at is None else _packet(time, frame, at, wire)
             except IndexError:  # cut before IP's header ends
                 continue
             if found is not None:
@@ -166,11 +166,9 @@ def _known(name: str, link: int) -> int:
 
 
 def _ip(link: int, frame: bytes) -> int | None:
-    """Return where IP's header begins in a frame, -1 for 0; None if there is none."""
-    if link in _RAW:
-        return -1
-    if link in _LOOPBACK:
-        return 4
+    """Return where IP's header begins in a frame; None if there is none."""
+    if link in _RAW or link in _LOOPBACK:
+        return 0 if link in _RAW else 4
     at = {_ETHERNET: 12, _COOKED: 14, _COOKED2: 0}[link]
     while (kind := frame[at : at + 2]) in _LONGER:
         at += _LONGER[kind]
@@ -181,8 +179,7 @@ _SEGMENT = Struct(">IIBB").unpack_from
 
 
 def _packet(time: float, frame: bytes, at: int, wire: int) -> Packet | None:
-    """Return the packet of IP that begins somewhere in a frame; None of a fragment."""
-    at = max(at, 0)
+    """Return the packet of IP whose header begins at a place in a frame; None if it is a fragment."""
     if frame[at] >> 4 == 6:
         begin, protocol, total = at + 40, frame[at + 6], (frame[at + 4] << 8 | frame[at + 5]) + 40
         source, target = frame[at + 8 : at + 24], frame[at + 24 : at + 40]

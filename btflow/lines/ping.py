@@ -19,9 +19,9 @@ _FORMS = {
     r"=(?P<bytes>\d{1,9}) \S{1,20} ?" + _TIME + r"[^\s\d.]{1,9}(?-i: TTL=)\d": (28, 32),
     r":[0-9a-f]{0,4}(?:%\d{1,9})? ?: \S{1,20} ?" + _TIME + r"\D{1,9}$": (48, 32),
 }
-"""Replies of ping, of Linux's in other languages, of fping, and of Windows by IPv4 and IPv6, where numbers and signs
-tell enough; with the headers that a reply's bytes do not count, and these by default [B]. The parts of the first are
-tried once each: to try all of their places takes the cube of a line's length."""
+"""Replies of ping, of Linux's in other languages, of fping, and of Windows by IPv4 and by IPv6: their numbers and signs
+are the same in all languages. With each the headers beside a reply's bytes, and these bytes where a line does not say
+them [B]. Each part of the first pattern matches once: with backtracking it takes the cube of a line's length."""
 _REPLIES = {re.compile(pattern, re.IGNORECASE): sizes for pattern, sizes in _FORMS.items()}
 _FIRST = re.compile(r"^(?:\[(?P<stamp>\d{1,12}\.\d{1,9})\] )?(?:(?P<bytes>\d{1,9}) )?")
 _APART = re.compile(r"^PING |^--- |^\S(?=.*\d).*[:：]\s?$")
@@ -136,7 +136,7 @@ def read(name: str, text: str) -> Trace:
 
 
 def _reply(name: str, number: int, line: str) -> _Reply | None:
-    """Return what a line says, None if it is no reply."""
+    """Return the reply in a line; None if there is none."""
     for pattern, (headers, usual) in _REPLIES.items():
         if found := pattern.search(line):
             said = (_FIRST.match(line) or found).groupdict() | found.groupdict()
@@ -175,7 +175,7 @@ def _placed(log: _Log, stamped: bool) -> tuple[Floats, Floats, Floats, float | N
 
 
 def _notes(log: _Log, stamped: bool) -> list[str]:
-    """Return what is not as the log says it, in words."""
+    """Return notes on replies that are left out, on lost pings and on times that are not in the log."""
     notes = [f"{counted(log.twice, 'reply')} came a second time: left out"] if log.twice else []
     if log.lost:
         lines = f"{counted(len(log.lost), 'line')} between replies, such as line {log.lost[0]}"

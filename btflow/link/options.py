@@ -94,7 +94,7 @@ def _counted(what: str, text: object, keys: tuple[str, ...], name: str, example:
 
 
 def _changed(name: str, given: Table, fields: dict[str, str]) -> str | Table:
-    """Return the name of a file, or a table based on it with what ``given`` changes, which is taken out."""
+    """Return the name of a file, or a table based on it with the changes in ``given``, which are taken out."""
     changes = {field: given.pop(key) for key, field in fields.items() if key in given}
     return {"base": name, **changes} if changes else name
 
@@ -344,7 +344,7 @@ def _plain_parameters(given: Mapping[str, Any]) -> Table:
 
 
 def _of_the_option(problem: InputError, texts: Mapping[str, tuple[str, str]], given: Mapping[str, Any]) -> InputError:
-    """Return a problem as that of the option which the field is from."""
+    """Return the problem of a field as that of the option that sets the field."""
     for name, (option, text) in texts.items():
         rest = problem.field.removeprefix(f"flows.{name}")
         if problem.field.startswith("flows.") and rest != problem.field and rest[:1] in ("", "."):

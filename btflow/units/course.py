@@ -62,7 +62,7 @@ def is_course(value: object) -> TypeGuard[str]:
 
 
 def read_course(text: str, kind: Kind, field: str, read: Callable[[str], Value]) -> Course:
-    """Return what ``"20 Mbit/s, 5 Mbit/s@30s"`` or ``"trace:FILE"`` says.
+    """Return the course of a text such as ``"20 Mbit/s, 5 Mbit/s@30s"`` or ``"trace:FILE"``.
 
     Args:
         text: The value, and after each comma another and the time from which it holds; or a file of mahimahi's format:
