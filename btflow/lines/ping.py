@@ -119,8 +119,10 @@ def read(name: str, text: str) -> Trace:
     for number, line in enumerate(text.splitlines(), 1):
         if len(line) > LONGEST_LINE:
             raise unusable(name, f"line {number} has {len(line):,} characters", f"at most {LONGEST_LINE}, as of ping")
-        reply = _reply(name, number, line)
-        log.skip(line) if reply is None else log.take(number, reply)
+        if (reply := _reply(name, number, line)) is None:
+            log.skip(line)
+        else:
+            log.take(number, reply)
     replies = [reply for run in log.runs for reply in run.values()]
     if not replies:
         raise unusable(name, "has no reply in it", "a log of ping in which at least one came back")

@@ -171,6 +171,6 @@ anything = st.one_of(
 @given(st.sampled_from(OPTIONS), anything)
 def test_any_option_is_read_or_refused(field: str, value: Any) -> None:
     try:
-        scenario_from(**{"flows": "cubic", field: value})  # type: ignore[typeddict-item]
+        scenario_from(**{"flows": "cubic", field: value})
     except InputError as error:
         assert error.field
