@@ -85,7 +85,9 @@ def trace(times: Iterable[int]) -> str:
     """Return a rate by a file of mahimahi's format, with these times [ms]."""
     content = "".join(f"{time}\n" for time in times)
     path = Path(tempfile.gettempdir()) / f"btflow-{hashlib.sha256(content.encode()).hexdigest()[:16]}.trace"
-    path.write_text(content)
+    with tempfile.NamedTemporaryFile("w", delete=False) as file:
+        file.write(content)
+    Path(file.name).replace(path)  # at once: threads and processes write the same file
     return f"trace:{path}"
 
 
