@@ -69,6 +69,10 @@ class InputError(ValueError):
         error.problems = found
         return error
 
+    def renamed(self, field: str) -> Self:
+        """Return this problem alone, as that of another field."""
+        return type(self)(field, self.value, self.reason, self.allowed)
+
     def describe(self) -> str:
         """Return this problem alone as one line."""
         shown = "" if self.value is None else f" = {shorten(self.value)}"

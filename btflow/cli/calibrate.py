@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from btflow.cli import line
-from btflow.cli.common import SHARE, Json, Overwrite, Text, bar, echo
+from btflow.cli.common import SHARE, Json, Overwrite, Text, bar, echo, takes
 from btflow.errors import InputError, brief
 from btflow.files import DamagedError, as_utf8, figure_path, open_file
 from btflow.units.formatting import counted
@@ -50,45 +50,31 @@ def calibrate(
     ] = None,
     out: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="FILE.toml", help="The access link or the path model to write; an access link may be left out."
-        ),
+        takes("FILE.toml", "The access link or the path model to write; an access link may be left out."),
     ] = None,
     form: Annotated[
         Text,
         typer.Option("--format", metavar="NAME", help="Line: flent, ping, iperf3 or capture.  [by what is in it]"),
     ] = None,
-    rate: Annotated[Text, typer.Option(metavar="RATE", help="Line: where the files do not give it.")] = None,
-    way: Annotated[Text, typer.Option(metavar="up|down", help="Line: the way of --rate.  [up]")] = None,
-    base_rtt: Annotated[Text, typer.Option(metavar="TIME", help="Line: where the files do not give it.")] = None,
-    buffer: Annotated[Text, typer.Option(metavar="BUFFER", help="Line: where the files do not give it.")] = None,
-    cc: Annotated[
-        Text, typer.Option(metavar="NAME", help="Line: congestion control of the simulated load.  [as measured]")
-    ] = None,
-    iplane: Annotated[
-        Text, typer.Option(metavar="FILE", help="Paths: iPlane's inter_pop_links.txt, in place of a CSV file.")
-    ] = None,
-    iplane_loss: Annotated[
-        Text, typer.Option(metavar="FILE", help="Paths: losses of iPlane's links, of the same form.")
-    ] = None,
-    checksum: Annotated[Text, typer.Option(metavar="SHA256", help="Paths: of the file given by --iplane.")] = None,
+    rate: Annotated[Text, takes("RATE", "Line: where the files do not give it.")] = None,
+    way: Annotated[Text, takes("up|down", "Line: the way of --rate.  [up]")] = None,
+    base_rtt: Annotated[Text, takes("TIME", "Line: where the files do not give it.")] = None,
+    buffer: Annotated[Text, takes("BUFFER", "Line: where the files do not give it.")] = None,
+    cc: Annotated[Text, takes("NAME", "Line: congestion control of the simulated load.  [as measured]")] = None,
+    iplane: Annotated[Text, takes("FILE", "Paths: iPlane's inter_pop_links.txt, in place of a CSV file.")] = None,
+    iplane_loss: Annotated[Text, takes("FILE", "Paths: losses of iPlane's links, of the same form.")] = None,
+    checksum: Annotated[Text, takes("SHA256", "Paths: of the file given by --iplane.")] = None,
     drop_unmeasured: Annotated[
         bool, typer.Option("--drop-unmeasured", help="Paths: leave out links of iPlane's with a negative value.")
     ] = False,
-    rtt: Annotated[Text, typer.Option(metavar="COLUMN", help="Paths: of round-trip times.  [rtt]")] = None,
-    rtt_unit: Annotated[
-        Text, typer.Option(metavar="UNIT", help="Paths: us, ms or s.  [as the column's name says]")
-    ] = None,
-    loss: Annotated[Text, typer.Option(metavar="COLUMN", help="Paths: of losses.  [loss]")] = None,
-    loss_unit: Annotated[
-        Text, typer.Option(metavar="UNIT", help="Paths: fraction or %.  [as the column's name says]")
-    ] = None,
-    src: Annotated[Text, typer.Option(metavar="COLUMN", help="Paths: names one peer.  [src]")] = None,
-    dst: Annotated[Text, typer.Option(metavar="COLUMN", help="Paths: names the other.  [dst]")] = None,
-    separator: Annotated[
-        Text, typer.Option(metavar="NAME", help="Paths: comma, semicolon, tab or space.  [comma]")
-    ] = None,
-    plot: Annotated[list[str] | None, typer.Option(metavar="FILE.html|.png|.svg|.pdf", help="Write a figure.")] = None,
+    rtt: Annotated[Text, takes("COLUMN", "Paths: of round-trip times.  [rtt]")] = None,
+    rtt_unit: Annotated[Text, takes("UNIT", "Paths: us, ms or s.  [as the column's name says]")] = None,
+    loss: Annotated[Text, takes("COLUMN", "Paths: of losses.  [loss]")] = None,
+    loss_unit: Annotated[Text, takes("UNIT", "Paths: fraction or %.  [as the column's name says]")] = None,
+    src: Annotated[Text, takes("COLUMN", "Paths: names one peer.  [src]")] = None,
+    dst: Annotated[Text, takes("COLUMN", "Paths: names the other.  [dst]")] = None,
+    separator: Annotated[Text, takes("NAME", "Paths: comma, semicolon, tab or space.  [comma]")] = None,
+    plot: Annotated[list[str] | None, takes("FILE.html|.png|.svg|.pdf", "Write a figure.")] = None,
     as_json: Json = False,
     overwrite: Overwrite = False,
 ) -> None:
@@ -115,9 +101,8 @@ def calibrate(
         raise InputError("FILE", measured_files[1], "is a second file of paths", "one CSV file, or files of one line")
     columns = {name: value for name, value in given.items() if name not in ("iplane", "iplane_loss", "checksum")}
     if file is None and iplane is None:
-        raise InputError(
-            "FILE", None, "is not given", "files measured on a line, a CSV file of paths, or --iplane FILE"
-        )
+        allowed = "files measured on a line, a CSV file of paths, or --iplane FILE"
+        raise InputError("FILE", None, "is not given", allowed)
     if file is not None and iplane is not None:
         raise InputError("FILE", file, "is given beside --iplane", "one of the two")
     if iplane is not None and columns:
@@ -154,10 +139,9 @@ def _of_a_line(given: list[str], options: dict[str, str | None]) -> bool:
     for name, value in options.items():
         if value is not None:
             option = f"--{name.replace('_', '-')}"
-            field, why = (
-                ("FILE", f"is of no line, with which {option} goes") if given else (option, "needs one of a line")
-            )
-            raise InputError(field, given[0] if given else None, why, READABLE)
+            if given:
+                raise InputError("FILE", given[0], f"is of no line, with which {option} goes", READABLE)
+            raise InputError(option, None, "needs a file of one's own line", READABLE)
     return False
 
 
@@ -213,9 +197,8 @@ def _named_as_options() -> Iterator[None]:
     except InputError as error:
         field = _option(error.field) if error.field in _OF_PATHS else _RENAMED.get(error.field, error.field)
         allowed = _as_options(error.allowed)
-        if error.field == "csv" and (
-            "none is rtt" in error.reason or "no comma" in error.reason
-        ):  # of no path, perhaps
+        of_no_path = "none is rtt" in error.reason or "no comma" in error.reason
+        if error.field == "csv" and of_no_path:
             from btflow.lines.files import READABLE
 
             allowed += f"{'; or ' * bool(allowed)}of one's own line {READABLE}"

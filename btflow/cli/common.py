@@ -63,6 +63,11 @@ Motion = Annotated[list[str] | None, typer.Option(metavar="FILE.html", help="Wri
 Text = str | None
 
 
+def takes(metavar: str, text: str) -> Any:
+    """Return an option that takes a value, by the value's name and the help."""
+    return typer.Option(metavar=metavar, help=text)
+
+
 _AS_OPTIONS = {
     "resume=True": "--resume",
     "yes=True": "--yes",

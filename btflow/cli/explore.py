@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from btflow.cli.common import say
+from btflow.cli.common import say, takes
 from btflow.errors import InputError
 from btflow.explore.options import LAB_PORT, MEGABYTES, PORT, VISITORS, check_installed, options
 
@@ -20,7 +20,7 @@ def _port(first: int) -> Any:
     return typer.Option(metavar="NUMBER", help=f"Port to listen on.  [{first}, or the next free one]")
 
 
-Ip = Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on; 0.0.0.0 for all.")]
+Ip = Annotated[str, takes("ADDRESS", "Address to listen on; 0.0.0.0 for all.")]
 NoToken = Annotated[bool, typer.Option("--no-token", help="Let in everybody who reaches the address.")]
 NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Do not open a browser.")]
 
@@ -30,8 +30,8 @@ def explore(
     no_browser: NoBrowser = False,
     ip: Ip = HERE,
     no_token: NoToken = False,
-    visitors: Annotated[str, typer.Option(metavar="NUMBER", help="Most visitors at once.")] = str(VISITORS),
-    memory: Annotated[str, typer.Option(metavar="MB", help="Most memory of a visitor's process.")] = str(MEGABYTES),
+    visitors: Annotated[str, takes("NUMBER", "Most visitors at once.")] = str(VISITORS),
+    memory: Annotated[str, takes("MB", "Most memory of a visitor's process.")] = str(MEGABYTES),
 ) -> None:
     """Serve a web page on which links and swarms change as you drag; needs the extra notebook."""
     given = options(ip, port, visitors, memory, token=not no_token)
@@ -55,10 +55,8 @@ def lab(
 
 def handout(
     folder: Annotated[str, typer.Argument(metavar="FOLDER", help="Where the pages are written; made if need be.")],
-    lesson: Annotated[list[str] | None, typer.Option(metavar="NAME", help="A lesson, again for more.  [all]")] = None,
-    site: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Site of the documentation, seen from a page: it is linked.")
-    ] = "",
+    lesson: Annotated[list[str] | None, takes("NAME", "A lesson, again for more.  [all]")] = None,
+    site: Annotated[str, takes("ADDRESS", "Site of the documentation, seen from a page: it is linked.")] = "",
 ) -> None:
     """Write the lessons as pages to hand out, one HTML file each; needs the extra notebook."""
     check_installed("handout")

@@ -57,7 +57,7 @@ def _named_as_options() -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise InputError(_OPTIONS.get(error.field, error.field), error.value, error.reason, error.allowed) from None
+        raise error.renamed(_OPTIONS.get(error.field, error.field)) from None
 
 
 def describe(line: Line, compared: Comparison | None, target: Path | None) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def describe(line: Line, compared: Comparison | None, target: Path | None) -> di
             "buffer_bytes": None if queue.buffer is None else _interval(queue.buffer),
             "discipline": queue.discipline,
         }
-    found["sources"] = [source.text() for source in line.sources]
+    found["sources"] = [trace.text() for trace in line.traces]
     rows = () if compared is None else compared.figures
     found["compared"] = [
         {"figure": row.name, "unit": row.unit, "measured": row.measured, "simulated": row.simulated} for row in rows
@@ -85,35 +85,21 @@ def _interval(found: Estimate, scale: float = 1.0) -> dict[str, float | None]:
 
 def as_text(line: Line, compared: Comparison | None, target: Path | None) -> str:
     """Return what was found as lines, and how to use it."""
-    lines = [
-        f"{target or 'An access link'}, fitted to",
-        *(paragraph(f"  {source.text()}", "    ") for source in line.sources),
-        "",
-    ]
+    sources = [paragraph(f"  {trace.text()}", "    ") for trace in line.traces]
+    lines = [f"{target or 'An access link'}, fitted to", *sources, ""]
     lines += [*line.lines(), *(paragraph(f"Note: {note}.", "  ") for note in line.notes)]
     if compared is not None:
-        rows = [
-            (row.label, f"{row.measured:.4g}", f"{row.simulated:.4g}", f"{row.off:+.0%}") for row in compared.figures
-        ]
+        figures = compared.figures
+        rows = [(one.label, f"{one.measured:.4g}", f"{one.simulated:.4g}", f"{one.off:+.0%}") for one in figures]
         lines += ["", table([("", "measured", "simulated", "off"), *rows], right=(1, 2, 3)), "", compared.sentence()]
     if target is None:
         return "\n".join([*lines, "", "To use it, write it: --out mine.toml"])
     path = shlex.quote(str(target))
     use = [f"  btflow link --access {path} --flow cubic --voip g729"]
-    if (
-        line.uplink is not None
-        and line.uplink.discipline == "drop-tail"
-        and line.uplink.buffer
-        and not line.uplink.given
-    ):
-        packets = f"{line.uplink.buffer.value / line.uplink.packet:.0f} packets"  # calls fill its places, too
+    up = line.uplink
+    if up is not None and up.discipline == "drop-tail" and up.buffer and not up.given:
+        packets = f"{up.buffer.value / up.packet:.0f} packets"  # calls fill its places, too
         use += [f'  btflow link --access {path} --buffer "{packets}" --flow cubic --voip g729']
     use += [f'  btflow run flashcrowd --set "classes.*.access={target}"']
-    return "\n".join(
-        [
-            *lines,
-            "",
-            f"Use it on a link{', whose buffer may count packets,' * (len(use) > 2)} or for the peers of a swarm:",
-            *use,
-        ]
-    )
+    caveat = ", whose buffer may count packets," * (len(use) > 2)
+    return "\n".join([*lines, "", f"Use it on a link{caveat} or for the peers of a swarm:", *use])

@@ -18,6 +18,7 @@ from btflow.cli.common import (
     check_motion,
     echo,
     motion_writer,
+    takes,
     write,
     write_plot,
 )
@@ -31,50 +32,39 @@ def link(
     ] = None,
     rate: Annotated[
         Text,
-        typer.Option(
-            metavar="RATE",
-            help='Of the uplink, or "unlimited"; by steps: "20 Mbit/s, 5 Mbit/s@30s"; trace:FILE: as mahimahi has it.  '
+        takes(
+            "RATE",
+            'Of the uplink, or "unlimited"; by steps: "20 Mbit/s, 5 Mbit/s@30s"; trace:FILE: as mahimahi has it.  '
             "[1 Mbit/s]",
         ),
     ] = None,
     buffer: Annotated[
-        Text,
-        typer.Option(
-            metavar="BUFFER", help='Of the uplink: "100 packets", "150 kB", "200 ms" or "1.5 BDP".  [100 packets]'
-        ),
+        Text, takes("BUFFER", 'Of the uplink: "100 packets", "150 kB", "200 ms" or "1.5 BDP".  [100 packets]')
     ] = None,
-    reverse_rate: Annotated[Text, typer.Option(metavar="RATE", help="Of the downlink.  [as --rate]")] = None,
-    reverse_buffer: Annotated[Text, typer.Option(metavar="BUFFER", help="Of the downlink.  [as --buffer]")] = None,
+    reverse_rate: Annotated[Text, takes("RATE", "Of the downlink.  [as --rate]")] = None,
+    reverse_buffer: Annotated[Text, takes("BUFFER", "Of the downlink.  [as --buffer]")] = None,
     aqm: Annotated[
         Text,
-        typer.Option(
-            metavar="NAME[:KEY=VALUE,...]",
-            help="drop-tail, codel, fq-codel, pie or cake, both ways. Keys: target, interval, quantum (of fq-codel), "
+        takes(
+            "NAME[:KEY=VALUE,...]",
+            "drop-tail, codel, fq-codel, pie or cake, both ways. Keys: target, interval, quantum (of fq-codel), "
             "update, burst, alpha and beta (of pie), isolation (of cake).  [drop-tail]",
         ),
     ] = None,
-    framing: Annotated[
-        Text, typer.Option(metavar="SIZE", help='Added to each packet: "18 B", or "atm:40 B", in cells.  [0 B]')
-    ] = None,
+    framing: Annotated[Text, takes("SIZE", 'Added to each packet: "18 B", or "atm:40 B", in cells.  [0 B]')] = None,
     shaper: Annotated[
-        Text, typer.Option(metavar="NAME", help="line, or tbf or htb of a Linux host, whose queue sees super-packets.")
+        Text, takes("NAME", "line, or tbf or htb of a Linux host, whose queue sees super-packets.")
     ] = None,
-    access: Annotated[
-        Text, typer.Option(metavar="NAME", help="Access link, such as adsl, that the options above change.")
-    ] = None,
-    rtt: Annotated[
-        Text, typer.Option(metavar="TIME", help='Base round-trip time; by steps: "30 ms, 80 ms@20s".  [50 ms]')
-    ] = None,
-    rtt_spread: Annotated[
-        Text, typer.Option(metavar="TIME", help="Each flow's RTT is longer by up to this.  [2 ms]")
-    ] = None,
-    loss: Annotated[Text, typer.Option(metavar="SHARE", help="Data packets lost in the core.  [0%]")] = None,
-    ack_loss: Annotated[Text, typer.Option(metavar="SHARE", help="ACKs lost in the core.  [0%]")] = None,
+    access: Annotated[Text, takes("NAME", "Access link, such as adsl, that the options above change.")] = None,
+    rtt: Annotated[Text, takes("TIME", 'Base round-trip time; by steps: "30 ms, 80 ms@20s".  [50 ms]')] = None,
+    rtt_spread: Annotated[Text, takes("TIME", "Each flow's RTT is longer by up to this.  [2 ms]")] = None,
+    loss: Annotated[Text, takes("SHARE", "Data packets lost in the core.  [0%]")] = None,
+    ack_loss: Annotated[Text, takes("SHARE", "ACKs lost in the core.  [0%]")] = None,
     flow: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="CC[:COUNT][@START][,KEY=VALUE]...",
-            help="Flows, such as cubic:3 or ledbat:1@10s. Keys: size (bytes to send), rate (of the application), "
+        takes(
+            "CC[:COUNT][@START][,KEY=VALUE]...",
+            "Flows, such as cubic:3 or ledbat:1@10s. Keys: size (bytes to send), rate (of the application), "
             "on and off (mean lengths of its periods), start, stop, spread (of the starts), rtt, window (most bytes "
             "on the way), mss, target (of LEDBAT and uTP), gain (of LEDBAT, segments a round trip), max_gain (of uTP, "
             "bytes a round trip), name, host (at home, for cake), direction (up or down).  [direction=up]",
@@ -82,48 +72,38 @@ def link(
     ] = None,
     voip: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="CODEC[:COUNT][@START][,KEY=VALUE]...",
-            help="One direction of voice calls, such as g729:1. Keys: frames (in a packet), start, stop, spread, rtt, "
+        takes(
+            "CODEC[:COUNT][@START][,KEY=VALUE]...",
+            "One direction of voice calls, such as g729:1. Keys: frames (in a packet), start, stop, spread, rtt, "
             "name, host, direction.",
         ),
     ] = None,
     probe: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="SIZE@PERIOD[,KEY=VALUE]...",
-            help='Small messages, such as "100 B@1s". Keys: cc, start, stop, spread, rtt, window, mss, name, '
+        takes(
+            "SIZE@PERIOD[,KEY=VALUE]...",
+            'Small messages, such as "100 B@1s". Keys: cc, start, stop, spread, rtt, window, mss, name, '
             "host, direction.  [cc=cubic]",
         ),
     ] = None,
-    duration: Annotated[Text, typer.Option(metavar="TIME", help="Simulated time.  [60 s]")] = None,
+    duration: Annotated[Text, takes("TIME", "Simulated time.  [60 s]")] = None,
     warmup: Annotated[
         Text,
-        typer.Option(
-            metavar="TIME",
-            help="Statistics begin here.  [a fifth of the duration, at most 60 s; 0 s if every flow has a size]",
-        ),
+        takes("TIME", "Statistics begin here.  [a fifth of the duration, at most 60 s; 0 s if every flow has a size]"),
     ] = None,
-    sample: Annotated[
-        Text, typer.Option(metavar="TIME", help="Period of the time series.  [a 2000th of the duration]")
-    ] = None,
+    sample: Annotated[Text, takes("TIME", "Period of the time series.  [a 2000th of the duration]")] = None,
     settings: Settings = None,
     seed: Seed = "0",
     fidelity: Annotated[
-        str,
-        typer.Option(
-            metavar="full|flow", help="full: every packet an event; flow: windows and queues move without packets."
-        ),
+        str, takes("full|flow", "full: every packet an event; flow: windows and queues move without packets.")
     ] = "full",
     as_json: Json = False,
     out: Out = None,
     plot: Plot = None,
     motion: Motion = None,
-    motion_start: Annotated[
-        Text, typer.Option(metavar="TIME", help="Simulated time from which it plays.  [0 s]")
-    ] = None,
+    motion_start: Annotated[Text, takes("TIME", "Simulated time from which it plays.  [0 s]")] = None,
     motion_length: Annotated[
-        Text, typer.Option(metavar="TIME", help="How much of it.  [3000 packets of the bottleneck, or 20 round trips]")
+        Text, takes("TIME", "How much of it.  [3000 packets of the bottleneck, or 20 round trips]")
     ] = None,
     overwrite: Overwrite = False,
 ) -> None:
@@ -134,29 +114,11 @@ def link(
     """
     from btflow import options
     from btflow.link import report
-    from btflow.link.options import experiment
+    from btflow.link.options import OPTIONS, experiment
     from btflow.options import fidelity_of
 
-    given = {
-        "rate": rate,
-        "buffer": buffer,
-        "reverse_rate": reverse_rate,
-        "reverse_buffer": reverse_buffer,
-        "aqm": aqm,
-        "framing": framing,
-        "shaper": shaper,
-        "access": access,
-        "rtt": rtt,
-        "rtt_spread": rtt_spread,
-        "loss": loss,
-        "ack_loss": ack_loss,
-        "flows": flow,
-        "voip": voip,
-        "probes": probe,
-        "duration": duration,
-        "warmup": warmup,
-        "sample": sample,
-    }
+    given = {name: value for name, value in locals().items() if name in OPTIONS}
+    given |= {"flows": flow, "probes": probe}
     number = options.parse_whole_number("--seed", seed, 0, options.MAX_SEED)
     result_file = options.output_path("--out", out, ".nc")
     figure_file = figure_path("--plot", plot)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from btflow import options
-from btflow.cli.common import SHARE, FidelityOption, Json, Model, Settings, Text, bar, echo, say
+from btflow.cli.common import SHARE, FidelityOption, Json, Model, Settings, Text, bar, echo, say, takes
 from btflow.columns import paragraph
 from btflow.errors import InputError, unknown
 from btflow.termination import INTERRUPTED, TERMINATED
@@ -35,9 +35,9 @@ def sweep(
     model: Model,
     vary: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME=SPEC",
-            help="Vary a parameter: rtt=0ms,400ms or upload_limit=lin(10 kB/s, 100 kB/s, 10) or loss=log(0.1%,5%,8); "
+        takes(
+            "NAME=SPEC",
+            "Vary a parameter: rtt=0ms,400ms or upload_limit=lin(10 kB/s, 100 kB/s, 10) or loss=log(0.1%,5%,8); "
             'several together: "rtt,loss=(0ms,0%),(400ms,5%)". With --sample also uniform(a, b), loguniform(a, b), '
             "lognormal(median, sigma), choice(a, b, ...), iplane.",
         ),
@@ -45,46 +45,36 @@ def sweep(
     settings: Settings = None,
     sample: Annotated[
         Text,
-        typer.Option(
-            metavar="KIND:N",
-            help="Points drawn in place of a grid: sobol:4096, lhs:100, random:100, saltelli:1024.  [grid]",
-        ),
+        takes("KIND:N", "Points drawn in place of a grid: sobol:4096, lhs:100, random:100, saltelli:1024.  [grid]"),
     ] = None,
-    replicas: Annotated[Text, typer.Option(metavar="NUMBER", help="Swarms of each point.  [1]")] = None,
-    seed: Annotated[Text, typer.Option(metavar="NUMBER", help="Seed of the random numbers.  [0]")] = None,
+    replicas: Annotated[Text, takes("NUMBER", "Swarms of each point.  [1]")] = None,
+    seed: Annotated[Text, takes("NUMBER", "Seed of the random numbers.  [0]")] = None,
     common: Annotated[
         bool | None, typer.Option("--common/--no-common", help="The same random numbers at all points.  [no]")
     ] = None,
-    keep: Annotated[Text, typer.Option(metavar="peers,series,swarms", help="What else to keep of each swarm.")] = None,
+    keep: Annotated[Text, takes("peers,series,swarms", "What else to keep of each swarm.")] = None,
     fidelity: FidelityOption = "full",
     check: Annotated[
         Text,
-        typer.Option(
-            metavar="NUMBER",
-            help="With --fidelity flow: run one swarm of so many points in full, too, and print the error.",
-        ),
+        takes("NUMBER", "With --fidelity flow: run one swarm of so many points in full, too, and print the error."),
     ] = None,
     statistics: Annotated[
         Text,
-        typer.Option(
-            metavar="NAME,...",
-            help="Statistics to compare with full.  [of swarms: completion_mean, completion_p10, completion_p90, "
+        takes(
+            "NAME,...",
+            "Statistics to compare with full.  [of swarms: completion_mean, completion_p10, completion_p90, "
             "seed_copies; of links: goodput, jain_index, bottleneck_utilisation, _delay_mean, _delay_p95]",
         ),
     ] = None,
-    part: Annotated[
-        Text, typer.Option(metavar="K/N", help="Run part K of N, on one machine of many; btflow merge joins them.")
-    ] = None,
-    out: Annotated[list[str] | None, typer.Option(metavar="FILE.zarr", help="Where the results go.")] = None,
+    part: Annotated[Text, takes("K/N", "Run part K of N, on one machine of many; btflow merge joins them.")] = None,
+    out: Annotated[list[str] | None, takes("FILE.zarr", "Where the results go.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Run what --out does not have yet.")] = False,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="With --resume: run again what failed, too.")
     ] = False,
-    jobs: Annotated[Text, typer.Option(metavar="NUMBER", help="Swarms at once.  [all cores]")] = None,
-    backend: Annotated[
-        Text, typer.Option(metavar="NAME", help="threads or processes.  [by the number of swarms]")
-    ] = None,
-    dask: Annotated[Text, typer.Option(metavar="ADDRESS", help="Run on the cluster of this Dask scheduler.")] = None,
+    jobs: Annotated[Text, takes("NUMBER", "Swarms at once.  [all cores]")] = None,
+    backend: Annotated[Text, takes("NAME", "threads or processes.  [by the number of swarms]")] = None,
+    dask: Annotated[Text, takes("ADDRESS", "Run on the cluster of this Dask scheduler.")] = None,
     yes: Annotated[bool, typer.Option("--yes", help="More than a million swarms are meant.")] = False,
     as_json: Json = False,
 ) -> None:

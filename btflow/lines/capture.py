@@ -59,8 +59,7 @@ def read(name: str, stream: IO[bytes], told: Callable[[], None] | None = None) -
     Raises:
         InputError: It is cut off in its first packets, holds no upload, or too many packets.
     """
-    seen = _Seen()
-    cut = ""
+    seen, cut = _Seen(), ""
     try:
         for packet in frames.packets(name, stream, told):
             seen.take(packet)
@@ -189,7 +188,7 @@ class _Sender:
             self.again[place] = True
         if end > highest:
             self._append(end, time, end - highest, True)
-        self.recover = max(self.recover, self.highest or 0)
+        self.recover = max(self.recover, highest, end)
         return last + 1 - first
 
     def _append(self, end: int, time: float, size: int, again: bool) -> None:
@@ -253,24 +252,21 @@ def _trace(name: str, seen: _Seen, notes: list[str]) -> Trace:
     """Return the largest upload, with the flows beside it that go the same way."""
     payload = {ends: sum(sender.sizes) for ends, sender in seen.senders.items()}
     most = max(payload, key=lambda ends: payload[ends])
-    hosts = most[:-4]
-    same = [ends for ends in payload if ends[:-4] == hosts and payload[ends] > LEAST_SHARE * payload[most]]
-    flows = [seen.senders[ends] for ends in same if seen.senders[ends].rtts and seen.senders[ends].arrived]
-    copies = sum(seen.senders[ends].copies for ends in same)
-    count = sum(len(seen.senders[ends].sizes) for ends in same)
+    hosts, host = most[:-4], most[: len(most) // 2 - 2]
+    same = {e: one for e, one in seen.senders.items() if e[:-4] == hosts and payload[e] > LEAST_SHARE * payload[most]}
+    flows = [one for one in same.values() if one.rtts and one.arrived]
+    copies, count = sum(one.copies for one in same.values()), sum(len(one.sizes) for one in same.values())
     if copies > MOST_COPIES * count:
         reason = f"shows packets twice, {copies:,} of {count:,} segments, as a capture of two interfaces does"
         raise unusable(name, reason, "a capture of one interface, such as tcpdump -i eth0")
     if not flows or count < LEAST_SEGMENTS:
         reason = f"has no upload{seen.instead() or ' in it'}"
         raise unusable(name, reason, f"{LEAST_SEGMENTS} segments or more, and their ACKs")
-    for ends in same:
-        _check_side(name, seen.senders[ends], seen.senders[_reversed(ends)])
+    for ends, one in same.items():
+        _check_side(name, one, seen.senders[_reversed(ends)])
     load = _load(flows)
-    times, sizes = seen.others.get(hosts[: len(hosts) // 2], ((), ()))
-    time, size = np.array(times, float), np.array(sizes, float)
-    beside = size[(time >= load.start) & (time <= load.end)]
-    span = load.end - load.start
+    time, size = (np.array(values) for values in seen.others.get(host, ((), ())))
+    beside, span = size[(time >= load.start) & (time <= load.end)], load.end - load.start
     load = replace(load, beside=(float(beside.sum()) / span, len(beside) / span))
     full = np.concatenate([np.array(flow.rtts).reshape(-1, 4) for flow in flows])
     full = full[full[:, 2] >= 0.9 * load.segment]
@@ -283,9 +279,8 @@ def _trace(name: str, seen: _Seen, notes: list[str]) -> Trace:
         raise unusable(name, f"has round trips of {1e3 * np.median(full[:, 1]):.2g} ms: {FAR}", UPLOAD)
     time, rtt = full[np.argsort(full[:, 0], kind="stable"), :2].T
     delays = [Delays("the flow's packets", time, rtt, load.packet, load.lost, 1e-6, late)]
-    own = [sender for ends, sender in seen.senders.items() if ends.startswith(hosts[: len(hosts) // 2])]
-    opened = [(s.syn, s.handshake) for s in own if s.syn is not None and s.handshake]
-    if opened:
+    own = [sender for ends, sender in seen.senders.items() if ends.startswith(host)]
+    if opened := [(s.syn, s.handshake) for s in own if s.syn is not None and s.handshake]:
         at, took = np.array(sorted(opened), float).T
         delays.append(Delays("pings", at, took, _HANDSHAKE, np.zeros(0), 1e-6))
     missing = sum(flow.missing for flow in flows) / sum(payload[ends] for ends in same)
@@ -295,10 +290,9 @@ def _trace(name: str, seen: _Seen, notes: list[str]) -> Trace:
 
 
 def _check_side(name: str, sender: _Sender, receiver: _Sender) -> None:
-    """Refuse a capture made where the data arrive: there what the sender sends is answered at once."""
-    if sender.handshake is None or receiver.handshake is None:
-        return
-    if sender.handshake < 0.25 * receiver.handshake:
+    """Refuse a capture made where the data arrive: there the sender's SYN is answered at once."""
+    near, far = sender.handshake, receiver.handshake
+    if near is not None and far is not None and near < 0.25 * far:
         raise unusable(name, f"has no upload in it: {FAR}", UPLOAD)
 
 

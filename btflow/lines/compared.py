@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,7 +15,7 @@ from btflow.config.files import find
 from btflow.errors import InputError
 from btflow.lines.line import LIMITS, Line, buffer_of
 from btflow.lines.traces import SMOOTHED, Delays, Floats, Load
-from btflow.lines.waits import roughly, within
+from btflow.lines.waits import FEWEST, roughly, within
 from btflow.link.options import flow
 from btflow.link.run import simulate_link
 from btflow.link.scenario import LINKS, LinkScenario
@@ -103,16 +103,13 @@ def compare(line: Line, *, cc: str | None = None, seed: int = 0) -> Comparison:
     if not isinstance(line, Line):
         raise InputError("line", line, "is no line", "what btflow.lines.fit returns")
     if any(queue.given is None and queue.wait is None for _, queue in line.ways):
-        raise InputError(
-            "buffer", None, "is needed for a simulation: the files do not show it", 'such as "100 packets"'
-        )
+        hint = 'such as "100 packets"'
+        raise InputError("buffer", None, "is needed for a simulation: the files do not show it", hint)
     try:
         result = simulate_link(_scenario(line, cc), seed=seed)
     except InputError as error:  # of a field of the link that is made of the line
-        raise InputError(error.field.rpartition(".")[2], error.value, error.reason, error.allowed) from None
-    figures = [
-        figure for number, load in enumerate(simulated_loads(line)) for figure in _rates(load, number, result, line)
-    ]
+        raise error.renamed(error.field.rpartition(".")[2]) from None
+    figures = [_goodput(load, number, result) for number, load in enumerate(simulated_loads(line)) if line.shows(load)]
     figures += [figure for delays in _compared(line) for figure in _delays(line, delays, result)]
     used = ", ".join(dict.fromkeys(str(name) for name in result["cc"].values))
     return Comparison(line, result, tuple(figures), used)
@@ -127,20 +124,18 @@ def _scenario(line: Line, cc: str | None) -> LinkScenario:
     """Return the experiment on a line with the loads that were measured."""
     loads = simulated_loads(line)
     end = min(max(load.end for load in loads), LONGEST)
+    if cc is not None:
+        find(cc, "congestion", Path(), "cc")
     access = {
         f"{way}link": {"rate": f"{queue.rate.value!r} B/s", "buffer": buffer_of(queue), "discipline": queue.kind}
         for way, queue in line.ways
     }
     flows = {}
-    if cc is not None:
-        find(cc, "congestion", Path(), "cc")
     for number, load in enumerate(loads):
         named = CC.get(load.cc, CC["cubic"]) if cc is None else cc
         text = f"{named}:{load.flows}@{max(load.start, 0.0)!r} s,stop={min(load.end, LONGEST)!r} s,direction={load.way}"
-        text += f",rate={load.paced!r} B/s" if load.paced else ""
-        table = flow(text)
+        flows[f"load-{number}"] = table = flow(text + (f",rate={load.paced!r} B/s" if load.paced else ""))
         del table["name"]
-        flows[f"load-{number}"] = table
     tree = {
         "name": "my-line",
         "title": "The load that was measured, on the fitted line",
@@ -179,34 +174,28 @@ def rtt(line: Line, result: xr.Dataset, delays: Delays) -> Floats:
 
 def _compared(line: Line) -> list[Delays]:
     """Return the round-trip times to be compared: of each kind those with most samples while there was a load."""
-    found: dict[str, Delays] = {}
-    for delays in during(line):
-        if len(delays.time) > len(found[delays.of].time if delays.of in found else ()):
-            found[delays.of] = delays
-    return list(found.values())
+    seen = during(line)
+    kinds = dict.fromkeys(delays.of for delays in seen)
+    return [max((one for one in seen if one.of == kind), key=lambda one: len(one.time)) for kind in kinds]
 
 
 def during(line: Line) -> list[Delays]:
     """Return the round-trip times while there was a load, as far as that is simulated."""
     start, end = min(load.start for load in line.loads), min(max(load.end for load in line.loads), LONGEST)
     found = []
-    for trace in line.traces:
-        for delays in trace.delays:
-            kept = (delays.time >= start) & (delays.time <= end)
-            if kept.sum() >= 5 and np.ptp(delays.time[kept]) > (end - start) / 2:  # not the handshakes of flows
-                found.append(Delays(delays.of, delays.time[kept], delays.rtt[kept], delays.size, delays.lost))
+    for delays in (one for trace in line.traces for one in trace.delays):
+        kept = (delays.time >= start) & (delays.time <= end)
+        if kept.sum() >= FEWEST and np.ptp(delays.time[kept]) > (end - start) / 2:  # not the handshakes of flows
+            found.append(replace(delays, time=delays.time[kept], rtt=delays.rtt[kept]))
     return found
 
 
-def _rates(load: Load, number: int, result: xr.Dataset, line: Line) -> list[Figure]:
-    """Return the goodput of a load, the one with a number; none of one that was assumed."""
-    if not any(load is own for trace in line.traces for own in trace.loads):
-        return []
-    within = (result["time"].values >= load.start) & (result["time"].values <= load.end)
+def _goodput(load: Load, number: int, result: xr.Dataset) -> Figure:
+    """Return the goodput of a load, the one with a number."""
     length = np.diff(load.edges)
     goodput = load.arrived[0] / load.arrived[1] if load.arrived else float(np.average(load.goodput, weights=length))
-    simulated = float(rate(result, number)[within].mean())
-    return [Figure(f"goodput {load.way}", "Mbit/s", 8e-6 * goodput, 8e-6 * simulated)]
+    simulated = float(rate(result, number)[within(result["time"].values, [load])].mean())
+    return Figure(f"goodput {load.way}", "Mbit/s", 8e-6 * goodput, 8e-6 * simulated)
 
 
 def _delays(line: Line, delays: Delays, result: xr.Dataset) -> list[Figure]:
@@ -216,10 +205,6 @@ def _delays(line: Line, delays: Delays, result: xr.Dataset) -> list[Figure]:
     if not there.any():
         return []
     both = (delays.rtt, np.interp(delays.time, result["time"].values[there], known[there]))
-    quantiles = (("median", 0.5), ("90th percentile", 0.9))
-    return [
-        Figure(
-            f"round-trip time of {delays.of}, {name}", "ms", *(1e3 * float(np.quantile(rtts, share)) for rtts in both)
-        )
-        for name, share in quantiles
-    ]
+    names = (f"round-trip time of {delays.of}, {name}" for name in ("median", "90th percentile"))
+    values = 1e3 * np.quantile(both, (0.5, 0.9), axis=1)
+    return [Figure(name, "ms", *map(float, row)) for name, row in zip(names, values, strict=True)]

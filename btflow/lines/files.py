@@ -29,25 +29,25 @@ _HEAD = 2**16
 
 _JSON = {"flent": r'"(?:x|raw)_values"|^.{0,200}"metadata"', "iperf3": r'^\{\s*"(?:start|event|intervals|error)"'}
 _OTHERS = {
-    r"^Connecting to host |^\[ *ID\] Interval|^Client connecting to |^Server listening on ": "the text of iperf",
-    r'^HOST: .*Loss%|^\s*"(?:mtr|hubs)":|^HPING |^traceroute to |^Tracing route': "of mtr, hping or traceroute",
-    r"^\s*(?:Ping )?Source  +(?:Destination|Address)  ": "of PowerShell's Test-Connection",
+    "the text of iperf": r"^Connecting to host |^\[ *ID\] Interval|^Client connecting to |^Server listening on ",
+    "of mtr, hping or traceroute": r'^HOST: .*Loss%|^\s*"(?:mtr|hubs)":|^HPING |^traceroute to |^Tracing route',
+    "of PowerShell's Test-Connection": r"^\s*(?:Ping )?Source  +(?:Destination|Address)  ",
 }
 """Other programs' files, which are not read."""
 
 
 def format_of(path: str | PathLike[str]) -> str | None:
-    """Return what a file is by its first bytes, if it is of a line; None if it is not, or cannot be read."""
+    """Return the kind of a file of a line by its first bytes; None if it is of another kind or cannot be read."""
     try:
         with open_file(Path(path_name(FIELD, path))) as stream:
             head = stream.read(_HEAD)
     except OSError:
         return None
-    return _format(head) or _other(head)
+    return _format(head) or _first(_OTHERS, _text(head))
 
 
 def read(path: str | PathLike[str], form: str | None = None, progress: Callable[[float], None] | None = None) -> Trace:
-    """Return what a file says of a line.
+    """Return the delays and loads in a file that was measured on a line.
 
     Args:
         path: The file, plain or packed by gzip, xz or bzip2; text in UTF-8 or UTF-16.
@@ -81,13 +81,12 @@ def _format(head: bytes) -> str | None:
     if head.startswith(frames.MAGIC):
         return "capture"
     text = _text(head)
-    found = [form for form, pattern in _JSON.items() if "{" in text and re.search(pattern, text, re.MULTILINE)]
-    return found[0] if found else "ping" if ping.like(text) else None
+    return (_first(_JSON, text) if "{" in text else None) or ("ping" if ping.like(text) else None)
 
 
-def _other(head: bytes) -> str | None:
-    text = _text(head)
-    return next((said for pattern, said in _OTHERS.items() if re.search(pattern, text, re.MULTILINE)), None)
+def _first(known: dict[str, str], text: str) -> str | None:
+    """Return the first kind of file of which a pattern is in a text."""
+    return next((kind for kind, pattern in known.items() if re.search(pattern, text, re.MULTILINE)), None)
 
 
 def _text(content: bytes) -> str:
@@ -99,12 +98,13 @@ def _read(name: str, form: str | None, head: bytes, stream: IO[bytes], told: Cal
     if not head.strip():
         raise unusable(name, "is empty", READABLE)
     if form is None:
-        raise unusable(name, f"is {_other(head) or 'of no kind that a line can be fitted to'}", READABLE)
+        raise unusable(
+            name, f"is {_first(_OTHERS, _text(head)) or 'of no kind that a line can be fitted to'}", READABLE
+        )
     if form == "capture":
         return capture.read(name, stream, told)
     content = stream.read(LARGEST + 1)
     if len(content) > LARGEST or (form != "ping" and content.count(b",") > _MOST):
         allowed = f"at most {LARGEST // 2**20} MiB, unpacked, and {_MOST:,} values: measure for some minutes"
         raise unusable(name, "is too large", allowed)
-    readers: dict[str, Callable[[str, str], Trace]] = {"ping": ping.read, "flent": flent.read, "iperf3": iperf3.read}
-    return readers[form](name, _text(content))
+    return {"ping": ping.read, "flent": flent.read, "iperf3": iperf3.read}[form](name, _text(content))

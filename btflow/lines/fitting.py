@@ -17,7 +17,7 @@ import scipy
 
 from btflow.errors import InputError
 from btflow.lines import files
-from btflow.lines.line import Estimate, Line, Queued, Source
+from btflow.lines.line import Estimate, Line, Queued
 from btflow.lines.queue import queue_of
 from btflow.lines.rate import rate_of
 from btflow.lines.traces import FIELD, WAYS, Delays, Load, Trace, Way
@@ -73,13 +73,13 @@ def fit(
 
 
 def _part(progress: Callable[[float], None] | None, number: int, count: int) -> Callable[[float], None] | None:
-    """Return what shows the progress of one of some files."""
+    """Return a function that tells the progress of one file as a share of all files."""
     return None if progress is None else lambda done: progress((number + done) / count)
 
 
 @dataclass(frozen=True)
 class _Given:
-    """What was given in place of what the files say."""
+    """Figures that the user gave in place of those in the files."""
 
     rate: float | None
     rtt: float | None
@@ -167,54 +167,41 @@ def _fitted(traces: Sequence[Trace], way: Way, given: _Given) -> Line:
         loads = [_assumed(delays, way, given.rate or 0.0)]
         notes.append("the log does not show the load: one flow is assumed, while round trips are long")
     ways = [w for w in WAYS if any(load.way == w for load in loads)]
-    known = given.rate if len(ways) == 1 else None
-    rates = {w: known or max(roughly(load) for load in loads if load.way == w) for w in ways}
+    if len(ways) > 1:
+        given = replace(given, rate=None)
+    rates = {w: given.rate or max(roughly(load) for load in loads if load.way == w) for w in ways}
     _check_base(given.rtt, delays)
     base = _base(delays, loads, min(rates.values())) if given.rtt is None else Estimate(*[given.rtt] * 3)
-    found = {w: _direction(w, traces, loads, delays, base, rates[w], known, given.buffer) for w in ways}
+    found = {w: _direction(w, traces, loads, base, rates[w], given) for w in ways}
     if any(math.isinf(queue.rate.high) for queue, _ in found.values()):  # packets may have taken no time on the link
         base = _base(delays, loads, math.inf)._replace(low=base.low) if given.rtt is None else base
-        found = {w: _direction(w, traces, loads, delays, base, math.inf, known, given.buffer) for w in ways}
+        found = {w: _direction(w, traces, loads, base, math.inf, given) for w in ways}
     queues = {w: queue for w, (queue, _) in found.items()}
     notes += [f"{w}: {text}" for w, (_, said) in found.items() for text in said]
     if math.isinf(base.low):
         notes.append("no round-trip time from before the load: the base is at most the least of all")
-    sources = tuple(Source(t.file, t.kind, t.begun, *_counts(t)) for t in traces)
-    return Line(base, queues.get("up"), queues.get("down"), sources, tuple(notes), tuple(traces), tuple(loads))
+    return Line(base, queues.get("up"), queues.get("down"), tuple(notes), tuple(traces), tuple(loads))
 
 
 def _direction(
-    way: Way,
-    traces: Sequence[Trace],
-    loads: Sequence[Load],
-    delays: Sequence[Delays],
-    base: Estimate,
-    taken: float,
-    known: float | None,
-    buffer: str | None,
+    way: Way, traces: Sequence[Trace], loads: Sequence[Load], base: Estimate, taken: float, given: _Given
 ) -> tuple[Queued, list[str]]:
-    """Return what is known of one direction, whose packets are taken to leave at a rate [B/s], and what is not."""
+    """Return a direction, whose packets are taken to leave at a rate [B/s], and notes on its figures."""
     mine = [load for load in loads if load.way == way]
+    delays = tuple(delay for trace in traces for delay in trace.delays)
     waits = tuple(waits_of(delay, base.value, taken, mine) for delay in delays)
-    seen = Seen(base, waits, tuple(delays), tuple(loads), not _overlap(loads))
+    seen = Seen(base, waits, delays, tuple(loads), not _overlap(loads))
     names = ", ".join(trace.file for trace in traces if any(load.way == way for load in trace.loads))
-    rate = rate_of(mine, seen, names) if known is None else Estimate(known, known, known)
-    return queue_of(mine, seen, rate, buffer)
+    rate = rate_of(mine, seen, names) if given.rate is None else Estimate(*[given.rate] * 3)
+    return queue_of(mine, seen, rate, given.buffer)
 
 
 def _check_base(given: float | None, delays: Sequence[Delays]) -> None:
     """Raise an InputError if packets were quicker than a base round-trip time that was given."""
     least = min((float(one.rtt.min()) for one in delays if len(one.rtt)), default=math.inf)
     if given is not None and given > least + max((one.resolution for one in delays), default=0.0):
-        shown = f"{1e3 * least:.3g} ms"
-        raise InputError(
-            "rtt", format_quantity(given, "time"), f"is more than packets took, {shown}", f"at most {shown}"
-        )
-
-
-def _counts(trace: Trace) -> tuple[int, int]:
-    """Return how many round-trip times a trace has, and how many intervals of a load."""
-    return sum(len(delay.rtt) for delay in trace.delays), sum(len(load.goodput) for load in trace.loads)
+        value, shown = format_quantity(given, "time"), f"{1e3 * least:.3g} ms"
+        raise InputError("rtt", value, f"is more than packets took, {shown}", f"at most {shown}")
 
 
 def _overlap(loads: Sequence[Load]) -> bool:

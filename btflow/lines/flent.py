@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import AfterValidator, BaseModel, FailFast, Field, FiniteFloat, ValidationError
 
 from btflow.errors import brief
-from btflow.lines.traces import PING, SEGMENT, Delays, Floats, Load, Trace, Way, header_of, unusable, whole
+from btflow.lines.traces import PING, SEGMENT, WAYS, Delays, Floats, Load, Trace, Way, header_of, unusable, whole
 
 Value = Annotated[FiniteFloat, Field(ge=-1e15, le=1e15)] | None
 
@@ -80,10 +80,7 @@ def read(name: str, text: str) -> Trace:
         reason = f"loads the line by {brief(series)}, too: what TCP sent is only a part"
         raise unusable(name, reason, "a test of TCP, such as tcp_upload")
     flows = {series: match[1] for series in found.results if (match := _LOAD.fullmatch(series))}
-    ways: dict[Way, list[str]] = {
-        "up": [series for series, said in flows.items() if said != "download"],
-        "down": [series for series, said in flows.items() if said == "download"],
-    }
+    ways = {way: [one for one, said in flows.items() if (said == "download") is (way == "down")] for way in WAYS}
     loads = [_load(name, found, time, way, series) for way, series in ways.items() if series]
     pings = sorted(filter(_PING.fullmatch, found.results), key=lambda one: (one != _ICMP, "UDP" in one, "PRIO" in one))
     delays = next(((one, seen) for one in pings if (seen := _pings(found, time, one))), None)
@@ -96,10 +93,8 @@ def read(name: str, text: str) -> Trace:
     unsaid, small = [one for one in flows if not flows[one]], list(filter(_SMALL.fullmatch, found.results))
     notes = [f"{brief(', '.join(unsaid))}: taken for uploads, as in flent's own tests"] if unsaid else []
     notes += [f"{brief(', '.join(small))} went beside TCP and is not counted"] if small else []
-    if len(flows) > sum(load.flows for load in present):
-        notes.append(
-            f"{len(flows) - sum(load.flows for load in present)} of {len(flows)} flows have no rates: left out"
-        )
+    if silent := len(flows) - sum(load.flows for load in present):
+        notes.append(f"{silent} of {len(flows)} flows have no rates: left out")
     if delays and delays[0] != _ICMP:
         notes.append(f"the pings are those of {brief(delays[0])}")
     if len(present) > 1:
@@ -135,10 +130,9 @@ def _load(name: str, found: _File, time: Floats, way: Way, series: list[str]) ->
 
 def _total(found: _File, time: Floats, series: str, unit: float) -> tuple[Floats, Floats] | None:
     """Return times and the payload written up to them [B]: as netperf reported it where the file has that."""
-    rows = _raw(found, series)
-    if rows and found.metadata.T0 is not None and all(row.dur for row in rows):
-        at = np.array([row.t for row in rows]) - found.metadata.T0.timestamp()
-        took, rate = np.array([row.dur for row in rows], float), unit * np.array([row.val or 0.0 for row in rows])
+    at, value, took, _ = _raw(found, series)
+    if len(at) and np.isfinite(took).all():
+        rate = unit * np.nan_to_num(value)
     else:
         rate = unit * np.nan_to_num(np.array(found.results[series], float))
         known = np.flatnonzero(rate > 0.0)
@@ -152,12 +146,10 @@ def _total(found: _File, time: Floats, series: str, unit: float) -> tuple[Floats
 
 def _pings(found: _File, time: Floats, series: str) -> Delays | None:
     """Return the pings of a series, one by one where the file has them, else at its times; None if none came back."""
-    rows = _raw(found, series)
-    at, rtt, lost = time, np.array(found.results[series], float), np.zeros(0)
-    if rows and found.metadata.T0 is not None:
-        at = np.array([row.t for row in rows]) - found.metadata.T0.timestamp()
-        rtt = np.array([np.nan if row.val is None else row.val for row in rows])
-        lost = _lost(np.array([np.nan if row.seq is None else row.seq for row in rows]), at)
+    at, rtt, _, numbers = _raw(found, series)
+    lost = _lost(numbers, at)
+    if not len(at):
+        at, rtt = time, np.array(found.results[series], float)
     known = np.isfinite(rtt) & (rtt > 0.0) & (rtt < LONGEST)
     sent, took = at[known] - rtt[known] / 1e3, rtt[known] / 1e3  # the file has when they came back
     order = np.argsort(sent, kind="stable")
@@ -167,16 +159,22 @@ def _pings(found: _File, time: Floats, series: str) -> Delays | None:
 
 def _lost(numbers: Floats, at: Floats) -> Floats:
     """Return when pings were sent whose numbers are missing."""
-    if not np.isfinite(numbers).all() or np.ptp(numbers) > 1e6:
+    if not len(numbers) or not np.isfinite(numbers).all() or np.ptp(numbers) > 1e6:
         return np.zeros(0)
     missing = np.setdiff1d(np.arange(numbers.min(), numbers.max()), numbers)
     order = np.argsort(numbers, kind="stable")
     return np.asarray(np.interp(missing, numbers[order], at[order]))
 
 
-def _raw(found: _File, series: str) -> list[_Raw]:
-    """Return what a program reported, one by one; nothing if the file does not have it."""
+def _raw(found: _File, series: str) -> Floats:
+    """Return times [s], values, durations and numbers that a program reported one by one (4, reports), NaN: not said.
+
+    There are no reports if the file does not have all of them, or the time at which the test began.
+    """
+    begun = found.metadata.T0
     try:
-        return [_Raw.model_validate(row) for row in found.raw_values.get(series, [])]
+        rows = [_Raw.model_validate(row) for row in found.raw_values.get(series, []) if begun]
     except ValidationError:
-        return []
+        rows = []
+    start = begun.timestamp() if begun else 0.0
+    return np.array([(row.t - start, row.val, row.dur, row.seq) for row in rows], float).reshape(-1, 4).T

@@ -29,9 +29,8 @@ MOST_FRAME = 2**20
 
 _RAW, _LOOPBACK, _ETHERNET, _COOKED, _COOKED2 = (12, 14, 101, 228, 229), (0, 108), 1, 113, 276
 _LINKS = "Ethernet, Linux cooked, loopback or raw IP"
-_TAGS = (b"\x81\x00", b"\x88\xa8", b"\x91\x00")
-"""Types of a VLAN's tag."""
-_PPPOE = b"\x88\x64"
+_LONGER = {b"\x81\x00": 4, b"\x88\xa8": 4, b"\x91\x00": 4, b"\x88\x64": 8}
+"""Types of a VLAN's tag and of PPPoE, and the bytes to the type behind it."""
 _IP = (b"\x08\x00", b"\x86\xdd", b"\x00\x21", b"\x00\x57")
 """Types of IP, and PPP's numbers for it."""
 _TCP, _UDP, _NEXT = 6, 17, (0, 43, 60)
@@ -74,82 +73,74 @@ def packets(name: str, stream: IO[bytes], told: Callable[[], None] | None = None
         InputError: It is of a link that is not known, or too long.
         CutError: The packets before are all that can be read.
     """
-    size = 0
-    for count, (time, link, wire, frame) in enumerate(_frames(name, stream), 1):
-        size += len(frame)
-        if told is not None and count % 2**14 == 0:
-            told()
-        if count > MOST_PACKETS or size > MOST_BYTES:
-            most = f"{MOST_PACKETS:,} packets and {MOST_BYTES // 2**30} GiB, unpacked"
-            raise unusable(name, "is too long", f"at most {most}: capture a minute, by tcpdump -s 128")
-        try:
-            at = _ip(link, frame)
-            found = _packet(time, frame, at, wire) if at else None
-        except IndexError:  # cut before IP's header ends
-            continue
-        if found is not None:
-            yield found
+    count = size = 0
+    try:
+        for time, link, wire, frame in _frames(name, stream):
+            count, size = count + 1, size + len(frame)
+            if told is not None and count % 2**14 == 0:
+                told()
+            if count > MOST_PACKETS or size > MOST_BYTES:
+                most = f"{MOST_PACKETS:,} packets and {MOST_BYTES // 2**30} GiB, unpacked"
+                raise unusable(name, "is too long", f"at most {most}: capture a minute, by tcpdump -s 128")
+            try:
+                at = _ip(link, frame)
+                found = None if at is None else _packet(time, frame, at, wire)
+            except IndexError:  # cut before IP's header ends
+                continue
+            if found is not None:
+                yield found
+    except CutError:
+        raise CutError(f"is cut off or damaged after {count} packets") from None
 
 
 def _frames(name: str, stream: IO[bytes]) -> Iterator[tuple[float, int, int, bytes]]:
     """Give when each frame was captured [s], its link type, its length on the wire [B], and what was kept of it."""
-    count = 0
-    head = _exactly(stream, 4, 0)
-    if head == PCAPNG:
+    magic = _exactly(stream, 4)
+    if magic == PCAPNG:
         stream.seek(0)
         yield from _blocks(name, stream)
         return
-    order, step = PCAP[head]
+    order, step = PCAP[magic]
     rest = stream.read(20)
     if len(rest) < 20:
         raise unusable(name, "is no whole capture: its header is damaged", "a .pcap or .pcapng file")
     link = _known(name, Struct(order + "I").unpack(rest[16:])[0] & 0xFFFF)
     record = Struct(order + "IIII").unpack
-    read = stream.read
-    while True:
-        head = read(16)
+    while head := stream.read(16):
         if len(head) < 16:
-            if head:
-                raise CutError(f"is cut off or damaged after {count} packets")
-            return
+            raise CutError
         seconds, fraction, kept, wire = record(head)
-        frame = read(kept) if kept <= MOST_FRAME else b""
-        if len(frame) < kept:
-            raise CutError(f"is cut off or damaged after {count} packets")
-        count += 1
-        yield seconds + step * fraction, link, wire, frame
+        yield seconds + step * fraction, link, wire, _exactly(stream, kept)
 
 
-def _exactly(stream: IO[bytes], size: int, count: int) -> bytes:
-    """Return so many bytes; a CutError if there are fewer, after so many packets."""
+def _exactly(stream: IO[bytes], size: int) -> bytes:
+    """Return so many bytes; a CutError if there are fewer."""
     found = stream.read(size) if 0 <= size <= MOST_FRAME else b""
-    if len(found) < size or size < 0:
-        raise CutError(f"is cut off or damaged after {count} packets")
+    if len(found) != size:
+        raise CutError
     return found
 
 
 def _blocks(name: str, stream: IO[bytes]) -> Iterator[tuple[float, int, int, bytes]]:
     """Give the frames of a pcapng; those of its simple blocks have no time and are left out."""
     links: list[tuple[int, float, int]] = []
-    order, count = "<", 0
+    order = "<"
     while head := stream.read(8):
         if head[:4] == PCAPNG:
-            magic = _exactly(stream, 4, count)
-            order, links = (">" if magic == b"\x1a\x2b\x3c\x4d" else "<"), []
+            order, links = (">" if _exactly(stream, 4) == b"\x1a\x2b\x3c\x4d" else "<"), []
             size = Struct(order + "I").unpack(head[4:].ljust(4))[0]
-            _exactly(stream, size - 12, count)
+            _exactly(stream, size - 12)
             continue
         kind, size = Struct(order + "II").unpack(head.ljust(8))
-        body = _exactly(stream, size - 8, count)
+        body = _exactly(stream, size - 8)
         if kind == 1:
             links.append(_interface(name, order, body))
         elif kind in (2, 6) and len(body) >= 24:  # of the obsolete kind, 2, the interface has half of the bytes
             which, high, low, kept, wire = Struct(order + "IIIII").unpack(body[:20])
             which = which if kind == 6 else Struct(order + "H").unpack(body[:2])[0]
             if which >= len(links) or kept > len(body) - 24:
-                raise CutError(f"is cut off or damaged after {count} packets")
+                raise CutError
             link, step, offset = links[which]
-            count += 1
             yield offset + step * (high << 32 | low), link, wire, body[20 : 20 + kept]
 
 
@@ -175,19 +166,12 @@ def _known(name: str, link: int) -> int:
 
 
 def _ip(link: int, frame: bytes) -> int | None:
-    """Return where IP's header begins in a frame, -1 for 0; None if there is none."""
-    if link in _RAW:
-        return -1
-    if link in _LOOPBACK:
-        return 4
+    """Return where IP's header begins in a frame; None if there is none."""
+    if link in _RAW or link in _LOOPBACK:
+        return 0 if link in _RAW else 4
     at = {_ETHERNET: 12, _COOKED: 14, _COOKED2: 0}[link]
-    kind = frame[at : at + 2]
-    while kind in _TAGS:
-        at += 4
-        kind = frame[at : at + 2]
-    if kind == _PPPOE:
-        at += 8
-        kind = frame[at : at + 2]
+    while (kind := frame[at : at + 2]) in _LONGER:
+        at += _LONGER[kind]
     return None if kind not in _IP else 20 if link == _COOKED2 else at + 2
 
 
@@ -195,8 +179,7 @@ _SEGMENT = Struct(">IIBB").unpack_from
 
 
 def _packet(time: float, frame: bytes, at: int, wire: int) -> Packet | None:
-    """Return the packet of IP that begins somewhere in a frame; None of a fragment."""
-    at = max(at, 0)
+    """Return the packet of IP whose header begins at a place in a frame; None if it is a fragment."""
     if frame[at] >> 4 == 6:
         begin, protocol, total = at + 40, frame[at + 6], (frame[at + 4] << 8 | frame[at + 5]) + 40
         source, target = frame[at + 8 : at + 24], frame[at + 24 : at + 40]
@@ -212,13 +195,9 @@ def _packet(time: float, frame: bytes, at: int, wire: int) -> Packet | None:
     if empty:  # the device fills it in, when it has split what it was given
         total = wire - at
     ports = frame[begin : begin + 4]
-    if protocol != _TCP:
-        said = TUNNELS.get(protocol, "UDP" if protocol == _UDP else "other")
-        if protocol == _UDP:
-            said = PORTS.get(ports[2:], PORTS.get(ports[:2], said))
+    if protocol != _TCP or len(frame) < begin + 14:
+        said = {_TCP: SHORT, _UDP: PORTS.get(ports[2:], PORTS.get(ports[:2], "UDP")), **TUNNELS}.get(protocol, "other")
         return Packet(time, said, source, 0, 0, 0, total, 0, ())
-    if len(frame) < begin + 14:
-        return Packet(time, SHORT, source, 0, 0, 0, total, 0, ())
     seq, ack, offset, flags = _SEGMENT(frame, begin + 4)
     header = begin - at + 4 * (offset >> 4)
     options = frame[begin + 20 : at + header]

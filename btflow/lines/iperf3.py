@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from dataclasses import replace
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, FailFast, Field, FiniteFloat, TypeAdapter
@@ -41,7 +42,6 @@ class _End(BaseModel):
     sum_received: _Sum | None = None
     sum_received_bidir_reverse: _Sum | None = None
     sender_tcp_congestion: str = ""
-    receiver_tcp_congestion: str = ""
 
 
 class _TestStart(BaseModel):
@@ -123,7 +123,7 @@ def _part(name: str, found: _File, test: _TestStart, way: Way) -> tuple[Load, De
     own = _rows(found.intervals, sent_here)
     far = _rows(found.server_output_json.intervals, not sent_here) if found.server_output_json else []
     arriving, sending = (far, own) if sent_here else (own, far)
-    rows, counted = (arriving, "arrived") if arriving else (own, "written")
+    rows = arriving or own
     if not any(stream.bytes for row in rows for stream in row):
         raise unusable(name, f"has no byte that was sent {way}", "a test that finished")
     edges = np.array([row[0].start for row in rows] + [rows[-1][0].end])
@@ -132,19 +132,11 @@ def _part(name: str, found: _File, test: _TestStart, way: Way) -> tuple[Load, De
     goodput = np.array([sum(stream.bytes for stream in row) for row in rows]) / np.diff(edges)
     total = found.end.sum_received if sent_here or test.reverse else found.end.sum_received_bidir_reverse
     segment = float(found.start.tcp_mss_default or SEGMENT)
-    load = Load(
-        way,
-        test.num_streams,
-        edges,
-        goodput,
-        counted,  # type: ignore[arg-type]
-        segment,
-        header_of(segment),
-        np.array([row[0].end for row in sending if sum(stream.retransmits for stream in row) > 0]),
-        (total.bytes, total.seconds) if total is not None and total.seconds > 0 and total.bytes > 0 else None,
-        found.end.sender_tcp_congestion,
-        paced=test.target_bitrate / 8,
-    )
+    lost = np.array([row[0].end for row in sending if sum(stream.retransmits for stream in row) > 0])
+    arrived = (total.bytes, total.seconds) if total is not None and total.seconds > 0 and total.bytes > 0 else None
+    counted: Literal["arrived", "written"] = "arrived" if arriving else "written"
+    load = Load(way, test.num_streams, edges, goodput, counted, segment, header_of(segment), lost)
+    load = replace(load, arrived=arrived, cc=found.end.sender_tcp_congestion, paced=test.target_bitrate / 8)
     timed = [(row[0].end, np.median(rtts) / 1e6) for row in sending if (rtts := [one.rtt for one in row if one.rtt])]
     if not timed:
         return load, None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from os import PathLike
 from typing import Literal, NamedTuple
 
@@ -13,7 +12,6 @@ from btflow.config.files import inline
 from btflow.files import replacing
 from btflow.lines.traces import Load, Trace, Way
 from btflow.options import output_file
-from btflow.units.formatting import counted
 
 
 class Estimate(NamedTuple):
@@ -70,31 +68,9 @@ class Queued:
     @property
     def buffer(self) -> Estimate | None:
         """Room in the queue [B], without the packet that is being sent; None if it is not known."""
-        return (
-            None
-            if self.wait is None
-            else Estimate(*(rate * wait for rate, wait in zip(self.rate, self.wait, strict=True)))
-        )
-
-
-class Source(NamedTuple):
-    """A file that was read."""
-
-    file: str
-    kind: str
-    begun: float | None
-    """Time of day [s since 1970]."""
-    rtts: int
-    """Round-trip times in it."""
-    intervals: int
-    """Intervals of a load in it."""
-
-    def text(self) -> str:
-        """Return it for people."""
-        when = "" if self.begun is None else f" of {datetime.fromtimestamp(self.begun, UTC):%Y-%m-%d %H:%M} UTC"
-        what = [counted(self.rtts, "round-trip time", "round-trip times")] * (self.rtts > 0)
-        what += [f"{counted(self.intervals, 'interval')} of a load"] * (self.intervals > 0)
-        return f"{self.file} ({self.kind}{when}: {', '.join(what)})"
+        if self.wait is None:
+            return None
+        return Estimate(*(rate * wait for rate, wait in zip(self.rate, self.wait, strict=True)))
 
 
 def _comment(text: str) -> str:
@@ -110,7 +86,6 @@ class Line:
     """Base round-trip time, to where it was measured against [s]."""
     uplink: Queued | None
     downlink: Queued | None
-    sources: tuple[Source, ...]
     notes: tuple[str, ...]
     """What cannot be known from the files, and what was assumed, in words."""
     traces: tuple[Trace, ...] = field(compare=False)
@@ -126,6 +101,10 @@ class Line:
         if self.downlink is not None:
             yield "down", self.downlink
 
+    def shows(self, load: Load) -> bool:
+        """Return whether a load was measured, not assumed."""
+        return any(load is own for trace in self.traces for own in trace.loads)
+
     def __repr__(self) -> str:
         return "\n".join(self.lines())
 
@@ -140,17 +119,12 @@ class Line:
 
     def text(self) -> str:
         """Return the TOML file of the access link."""
-        files = ", ".join(source.file for source in self.sources)
+        files = ", ".join(trace.file for trace in self.traces)
         lines = ["# An access link fitted by btflow calibrate. Rates are those of IP packets.", ""]
-        lines += [_comment(source.text()) for source in self.sources] + [
-            _comment(f"Note: {note}.") for note in self.notes
-        ]
-        lines += [""]
-        lines += [f"name = {inline('my-line')}", f"title = {inline('Fitted to ' + files)}"[:200]]
-        lines += [
-            f"source = {inline('btflow calibrate ' + files)}",
-            f"rtt = {_sourced(_ms(self.rtt.value), self.rtt.text(1e3, 'ms'))}",
-        ]
+        lines += map(_comment, [*(trace.text() for trace in self.traces), *(f"Note: {note}." for note in self.notes)])
+        lines += ["", f"name = {inline('my-line')}", f"title = {inline('Fitted to ' + files)}"[:200]]
+        lines.append(f"source = {inline('btflow calibrate ' + files)}")
+        lines.append(f"rtt = {_sourced(f'{1e3 * self.rtt.value:.4g} ms', self.rtt.text(1e3, 'ms'))}")
         for way, queue in self.ways:
             lines += ["", f"[{way}link]", *_table(queue)]
         return "\n".join(lines) + "\n"
@@ -210,7 +184,3 @@ def _table(queue: Queued) -> Iterator[str]:
 
 def _sourced(value: str, source: str) -> str:
     return inline({"value": value, "source": source})
-
-
-def _ms(value: float) -> str:
-    return f"{1e3 * value:.4g} ms"

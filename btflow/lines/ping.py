@@ -19,9 +19,9 @@ _FORMS = {
     r"=(?P<bytes>\d{1,9}) \S{1,20} ?" + _TIME + r"[^\s\d.]{1,9}(?-i: TTL=)\d": (28, 32),
     r":[0-9a-f]{0,4}(?:%\d{1,9})? ?: \S{1,20} ?" + _TIME + r"\D{1,9}$": (48, 32),
 }
-"""Replies of ping, of Linux's in other languages, of fping, and of Windows by IPv4 and IPv6, where numbers and signs
-tell enough; with the headers that a reply's bytes do not count, and these by default [B]. The parts of the first are
-tried once each: to try all of their places takes the cube of a line's length."""
+"""Replies of ping, of Linux's in other languages, of fping, and of Windows by IPv4 and by IPv6: their numbers and signs
+are the same in all languages. With each the headers beside a reply's bytes, and these bytes where a line does not say
+them [B]. Each part of the first pattern matches once: with backtracking it takes the cube of a line's length."""
 _REPLIES = {re.compile(pattern, re.IGNORECASE): sizes for pattern, sizes in _FORMS.items()}
 _FIRST = re.compile(r"^(?:\[(?P<stamp>\d{1,12}\.\d{1,9})\] )?(?:(?P<bytes>\d{1,9}) )?")
 _APART = re.compile(r"^PING |^--- |^\S(?=.*\d).*[:：]\s?$")
@@ -67,18 +67,16 @@ class _Log:
         self.lost: list[int] = []
         """Lines that stand for a lost ping of Windows, whose pings have no numbers."""
 
-    def take(self, number: int, line: str, reply: _Reply | None) -> None:
-        """Take a line, with the reply that it is."""
-        if reply is not None:
-            self._reply(number, reply)
-            return
+    def skip(self, line: str) -> None:
+        """Take a line that is no reply."""
         starts = _APART.match(line) is not None
         self.apart |= starts
         self.silent = 0 if starts or not line.strip() else self.silent + 1
         if (total := _TOTAL.match(line)) and int(total[1]) > 1:
             self.periods[-1] = max(int(total[2]) / 1e3 / (int(total[1]) - 1), 1e-3)
 
-    def _reply(self, line: int, reply: _Reply) -> None:
+    def take(self, line: int, reply: _Reply) -> None:
+        """Take the reply in a line of some number."""
         if reply.seq is None:
             self.lost += range(line - self.silent, line)
         number = self._number(reply.seq, reply.marked)
@@ -105,7 +103,7 @@ class _Log:
 def like(text: str) -> bool:
     """Return whether a text has what a ping log has and other files do not."""
     lines = [line for line in text.splitlines() if len(line) <= LONGEST_LINE]
-    return any(_BEGUN.search(line) or any(reply.search(line) for reply in _REPLIES) for line in lines)
+    return any(pattern.search(line) for line in lines for pattern in (_BEGUN, *_REPLIES))
 
 
 def read(name: str, text: str) -> Trace:
@@ -121,7 +119,10 @@ def read(name: str, text: str) -> Trace:
     for number, line in enumerate(text.splitlines(), 1):
         if len(line) > LONGEST_LINE:
             raise unusable(name, f"line {number} has {len(line):,} characters", f"at most {LONGEST_LINE}, as of ping")
-        log.take(number, line, _reply(name, number, line))
+        if (reply := _reply(name, number, line)) is None:
+            log.skip(line)
+        else:
+            log.take(number, reply)
     replies = [reply for run in log.runs for reply in run.values()]
     if not replies:
         raise unusable(name, "has no reply in it", "a log of ping in which at least one came back")
@@ -137,7 +138,7 @@ def read(name: str, text: str) -> Trace:
 
 
 def _reply(name: str, number: int, line: str) -> _Reply | None:
-    """Return what a line says, None if it is no reply."""
+    """Return the reply in a line; None if there is none."""
     for pattern, (headers, usual) in _REPLIES.items():
         if found := pattern.search(line):
             said = (_FIRST.match(line) or found).groupdict() | found.groupdict()
@@ -176,7 +177,7 @@ def _placed(log: _Log, stamped: bool) -> tuple[Floats, Floats, Floats, float | N
 
 
 def _notes(log: _Log, stamped: bool) -> list[str]:
-    """Return what is not as the log says it, in words."""
+    """Return notes on replies that are left out, on lost pings and on times that are not in the log."""
     notes = [f"{counted(log.twice, 'reply')} came a second time: left out"] if log.twice else []
     if log.lost:
         lines = f"{counted(len(log.lost), 'line')} between replies, such as line {log.lost[0]}"

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from btflow.lines.line import Estimate, Queued
+from btflow.lines.line import Estimate, Kind, Queued
 from btflow.lines.traces import DELAYED, SMOOTHED, Floats, Load
 from btflow.lines.waits import AT_PEAK, EMPTY, HOSTS, Seen, Waits, beside, of_the_load, pings_pass
 
@@ -39,25 +39,27 @@ MOST_LOSSES = 2000
 
 
 def queue_of(loads: Sequence[Load], seen: Seen, rate: Estimate, buffer: str | None) -> tuple[Queued, list[str]]:
-    """Return what is known of a direction's queue, and what is not, in words; the buffer may be given."""
+    """Return the queue of a direction, whose buffer may be given, and notes on what the files do not show."""
     packet = max(load.packet for load in loads)
-    service = packet / rate.value
-    notes = (
-        ["nothing shows that the load kept the line busy: the rate is at least this"] if math.isinf(rate.high) else []
-    )
+    wait, discipline, said = _wait(loads, seen, packet / rate.value)
+    notes = ["nothing shows that the line was kept busy: the rate is at least this"] if math.isinf(rate.high) else []
+    return Queued(rate, packet, wait, discipline, buffer), [*notes, *said]
+
+
+def _wait(loads: Sequence[Load], seen: Seen, service: float) -> tuple[Estimate | None, Kind, list[str]]:
+    """Return how long a packet waits in the full queue [s], the discipline, and notes; a packet's service is known."""
     if not seen.alone:
-        notes.append("the other direction was loaded too, so the wait is of both queues: the buffer is not known")
-    best = of_the_load(seen.waits)
-    if best is None or not seen.alone:
-        return Queued(rate, packet, None, "unknown", buffer), notes
+        note = "the other direction was loaded too, so the wait is of both queues: the buffer is not known"
+        return None, "unknown", [note]
+    if (best := of_the_load(seen.waits)) is None:
+        return None, "unknown", []
     peaks = _peaks(best, np.concatenate([*(load.lost for load in loads), *(one.lost for one in seen.waits)]))
     longest = best.longest
     if longest <= max(EMPTY, service):
         said = "losses come while it is empty" if len(peaks) else "load the line for half a minute while you measure"
-        notes.append(f"the queue was never full, packets waited for up to {1e3 * longest:.2g} ms: {said}")
-        return Queued(rate, packet, None, "unknown", buffer), notes
+        return None, "unknown", [f"the queue was never full, packets waited for up to {1e3 * longest:.2g} ms: {said}"]
     if pings_pass(seen.waits):
-        return Queued(rate, packet, Estimate(longest, longest, math.inf), "fq-codel", buffer), notes
+        return Estimate(longest, longest, math.inf), "fq-codel", []
     full = _full(peaks, longest)
     late = _held_back(best, loads, service)
     low = max(longest - service - HOSTS - late, 0.0)
@@ -69,11 +71,11 @@ def queue_of(loads: Sequence[Load], seen: Seen, rate: Estimate, buffer: str | No
         small = longest * max(beside(load, seen.delays, seen.loads)[1] for load in loads)
         most = max(float(full[:, 0].max()), float(full.sum(1).min()), longest)
         unsure = (1 + small) * service + late + seen.base.value - max(seen.base.low, 0.0)
-        return Queued(rate, packet, Estimate(longest, low, most + unsure), "drop-tail", buffer), notes
+        return Estimate(longest, low, most + unsure), "drop-tail", []
     if len(peaks) and float(np.median(peaks[:, 0])) <= MANAGED * longest:
-        return Queued(rate, packet, Estimate(longest, longest, math.inf), "codel", buffer), notes
-    notes.append(f"no loss shows that the queue was full: it holds at least {1000 * low:.0f} ms")
-    return Queued(rate, packet, Estimate(longest, low, math.inf), "unknown", buffer), notes
+        return Estimate(longest, longest, math.inf), "codel", []
+    note = f"no loss shows that the queue was full: it holds at least {1000 * low:.0f} ms"
+    return Estimate(longest, low, math.inf), "unknown", [note]
 
 
 def _held_back(waits: Waits, loads: Sequence[Load], service: float) -> float:

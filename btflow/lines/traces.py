@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Literal, TypeVar
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from btflow.errors import InputError, brief
+from btflow.units.formatting import counted
 
 Parsed = TypeVar("Parsed")
 Floats = NDArray[np.float64]
@@ -136,6 +138,14 @@ class Trace:
         """Return it on another clock."""
         delays = tuple(one.shifted(by) for one in self.delays)
         return replace(self, delays=delays, loads=tuple(one.shifted(by) for one in self.loads))
+
+    def text(self) -> str:
+        """Return the file's name and kind, and how much it has, for people."""
+        when = "" if self.begun is None else f" of {datetime.fromtimestamp(self.begun, UTC):%Y-%m-%d %H:%M} UTC"
+        rtts, intervals = sum(len(one.rtt) for one in self.delays), sum(len(one.goodput) for one in self.loads)
+        parts = [counted(rtts, "round-trip time", "round-trip times")] * (rtts > 0)
+        parts += [f"{counted(intervals, 'interval')} of a load"] * (intervals > 0)
+        return f"{self.file} ({self.kind}{when}: {', '.join(parts)})"
 
 
 def whole(name: str, kind: str, allowed: str, read: Callable[[], Parsed]) -> Parsed:

@@ -44,17 +44,13 @@ def flow(text: object) -> Table:
     Raises:
         InputError: The text is not of that form.
     """
-    form = "CC[:COUNT][@START][,KEY=VALUE]..., such as cubic:3 or ledbat:1@10s,size=5 MB"
-    head, given = _split("flow", text, FLOW_KEYS, form)
-    cc, table = _counted("flow", text, head, form)
+    cc, table, given = _counted("flow", text, FLOW_KEYS, "CC", "cubic:3 or ledbat:1@10s,size=5 MB")
     return _table(given, table | {"cc": _changed(cc, given, _OF_CC)}, PurePath(cc).name.removesuffix(".toml"))
 
 
 def voip(text: object) -> Table:
     """Return the table of voice calls given as ``CODEC[:COUNT][@START][,KEY=VALUE]...``; as ``flow``."""
-    form = "CODEC[:COUNT][@START][,KEY=VALUE]..., such as g729:1"
-    head, given = _split("voip", text, VOIP_KEYS, form)
-    codec, table = _counted("voip", text, head, form)
+    codec, table, given = _counted("voip", text, VOIP_KEYS, "CODEC", "g729:1")
     return _table(given, table | {"codec": _changed(codec, given, {"frames": "frames_per_packet"})}, "voip")
 
 
@@ -86,16 +82,19 @@ def _split(what: str, text: object, keys: tuple[str, ...], form: str) -> tuple[s
     return head.strip(), given
 
 
-def _counted(what: str, text: object, head: str, form: str) -> tuple[str, Table]:
+def _counted(what: str, text: object, keys: tuple[str, ...], name: str, example: str) -> tuple[str, Table, Table]:
+    """Return the name before the first colon, the count and the start, and the settings."""
+    form = f"{name}[:COUNT][@START][,KEY=VALUE]..., such as {example}"
+    head, given = _split(what, text, keys, form)
     matched = _HEAD.fullmatch(head)
     if matched is None or not matched[1].strip():
         raise InputError(what, text, f"does not have the form of a {what}", form)
     named = {"count": matched[2], "start": matched[3]}
-    return matched[1].strip(), {name: value.strip() for name, value in named.items() if value is not None}
+    return matched[1].strip(), {name: value.strip() for name, value in named.items() if value is not None}, given
 
 
 def _changed(name: str, given: Table, fields: dict[str, str]) -> str | Table:
-    """Return the name of a file, or a table based on it with what ``given`` changes, which is taken out."""
+    """Return the name of a file, or a table based on it with the changes in ``given``, which are taken out."""
     changes = {field: given.pop(key) for key, field in fields.items() if key in given}
     return {"base": name, **changes} if changes else name
 
@@ -129,18 +128,17 @@ _QUEUES = {
     "reverse_buffer": ("downlink", "buffer", "buffer of the downlink"),
 }
 _PATHS = {
-    "rtt": "base round-trip time",
-    "loss": "chance that a data packet is lost in the core",
-    "ack_loss": "chance that an ACK is lost in the core",
-    "rtt_spread": "each flow's round-trip time is longer by up to this",
+    "rtt": ("time", "base round-trip time"),
+    "loss": ("fraction", "chance that a data packet is lost in the core"),
+    "ack_loss": ("fraction", "chance that an ACK is lost in the core"),
+    "rtt_spread": ("time", "each flow's round-trip time is longer by up to this"),
 }
 _TIMES = {"duration": "simulated time", "warmup": "when the statistics begin", "sample": "period of the time series"}
+_OPTION_OF = {f"access.{HOME}.{way}.{field}": name for name, (way, field, _) in _QUEUES.items()}
+_OPTION_OF |= {f"paths.{name}": name for name in _PATHS}
+"""Options, by the fields that they set."""
 
-_SPECS: Mapping[str, Callable[[object], Table]] = {
-    "flows": flow,
-    "voip": voip,
-    "probes": probe,
-}
+_SPECS: Mapping[str, Callable[[object], Table]] = {"flows": flow, "voip": voip, "probes": probe}
 
 
 class LinkOptions(TypedDict, total=False):
@@ -209,12 +207,13 @@ def scenario_from(**options: Unpack[LinkOptions]) -> LinkScenario:
     if not 0 < len(flows) <= MAX_FLOWS:
         reason = "are too many" if flows else "is missing: there is nothing to send"
         raise InputError("flows", None, reason, f"1 to {MAX_FLOWS:,}, with voip and probes")
-    access, parameters = _access(given)
+    preset = _preset(given)
+    access, parameters = _access(given, preset)
     tree = {
         "name": "link",
         "title": _title([text for _, text in texts.values()], given.get("access")),
         "source": "the user",
-        "paths": {name: DEFAULTS[name] for name in _PATHS} | _measured(_preset(given)),
+        "paths": {name: DEFAULTS[name] for name in _PATHS} | ({"rtt": preset["rtt"]} if "rtt" in preset else {}),
         "duration": DEFAULTS["duration"],
         "access": {HOME: access},
         "flows": flows,
@@ -222,7 +221,7 @@ def scenario_from(**options: Unpack[LinkOptions]) -> LinkScenario:
     }
     tree |= {name: given[name] for name in ("warmup", "sample") if name in given}
     goes_up = any(flow["from"] == HOME for flow in flows.values())
-    if not goes_up and not _unlimited(given, "downlink", _preset(given)):
+    if not goes_up and not _unlimited(given, "downlink", preset):
         tree["bottleneck"] = f"{HOME}.downlink"
     try:
         return parse_as(LINKS, tree).build({n: value for n, value in given.items() if n in tree["parameters"]})
@@ -266,11 +265,10 @@ def _several(option: str, value: Any) -> Iterable[object]:
     return value
 
 
-def _access(given: Mapping[str, Any]) -> tuple[Table, Table]:
+def _access(given: Mapping[str, Any], preset: Table) -> tuple[Table, Table]:
     """Return the table of the access link, and the parameters that set its fields."""
-    table: Table = {"base": given["access"]} if "access" in given else _symmetric()
+    table: Table = {"base": given["access"]} if "access" in given else {"uplink": {}, "downlink": {}}
     parameters: Table = {}
-    preset = _preset(given)
     for name, (way, field, meaning) in _QUEUES.items():
         follows = name.removeprefix("reverse_") if "access" not in given and way == "downlink" else None
         if field == "buffer" and _unlimited(given, way, preset):
@@ -323,46 +321,30 @@ def _apart(given: Table) -> Table:
     return given | ({"framing": size.strip(), "framing_layer": layer.strip()} if colon else {})
 
 
-def _preset(given: Mapping[str, Any]) -> Table | None:
-    """Return the access link that is named, without the sources of its values; None if none is."""
-    if "access" not in given:
-        return None
-    preset: Table = split_sources(reference(given["access"], "access", Path(), "access"))[0]
-    return preset
+def _preset(given: Mapping[str, Any]) -> Table:
+    """Return the access link that is named, without the sources of its values; empty if none is."""
+    return split_sources(reference(given["access"], "access", Path(), "access"))[0] if "access" in given else {}
 
 
-def _measured(preset: Table | None) -> Table:
-    """Return the base round-trip time that an access link's file says was measured over it, if it does."""
-    return {"rtt": preset["rtt"]} if preset and "rtt" in preset else {}
-
-
-def _symmetric() -> Table:
-    """Return an access link whose downlink is given by parameters alone."""
-    return {"uplink": {}, "downlink": {}}
-
-
-def _unlimited(given: Mapping[str, Any], way: str, preset: Table | None) -> bool:
+def _unlimited(given: Mapping[str, Any], way: str, preset: Table) -> bool:
     """Return whether nothing waits in a direction, by what is given or else by the access link that is named."""
-    names = ("rate",) if way == "uplink" else ("reverse_rate",) if preset is not None else ("reverse_rate", "rate")
+    named = "access" in given
+    names = ("rate",) if way == "uplink" else ("reverse_rate",) if named else ("reverse_rate", "rate")
     rate = next((given[name] for name in names if name in given), None)
-    if rate is None and preset is not None:
+    if rate is None and named:
         rate = (preset.get(way) or {}).get("rate", UNLIMITED)
     return is_unlimited(rate)
 
 
 def _plain_parameters(given: Mapping[str, Any]) -> Table:
     """Return the parameters that do not concern the access link."""
-    kinds = {"loss": "fraction", "ack_loss": "fraction"}
-    parameters = {
-        name: {"kind": kinds.get(name, "time"), "meaning": meaning, "sets": [f"paths.{name}"]}
-        for name, meaning in _PATHS.items()
-    }
-    times = {name: meaning for name, meaning in _TIMES.items() if name == "duration" or name in given}
-    return parameters | {n: {"kind": "time", "meaning": meaning, "sets": [n]} for n, meaning in times.items()}
+    rows = {name: (*said, f"paths.{name}") for name, said in _PATHS.items()}
+    rows |= {name: ("time", said, name) for name, said in _TIMES.items() if name == "duration" or name in given}
+    return {name: {"kind": kind, "meaning": said, "sets": [field]} for name, (kind, said, field) in rows.items()}
 
 
 def _of_the_option(problem: InputError, texts: Mapping[str, tuple[str, str]], given: Mapping[str, Any]) -> InputError:
-    """Return a problem as that of the option which the field is from."""
+    """Return the problem of a field as that of the option that sets the field."""
     for name, (option, text) in texts.items():
         rest = problem.field.removeprefix(f"flows.{name}")
         if problem.field.startswith("flows.") and rest != problem.field and rest[:1] in ("", "."):
@@ -378,15 +360,10 @@ def _of_the_option(problem: InputError, texts: Mapping[str, tuple[str, str]], gi
         if problem.field.startswith(f"{name}_") and name in given:
             part = problem.field.removeprefix(f"{name}_")
             return type(problem)(name, given[name], f"its {part} {problem.reason}", problem.allowed)
-    prefix = f"access.{HOME}."
-    if problem.field.startswith(prefix):
-        for name, (way, field, _) in _QUEUES.items():
-            if problem.field == f"{prefix}{way}.{field}":
-                return type(problem)(name, problem.value, problem.reason, problem.allowed)
+    if problem.field in _OPTION_OF:
+        return problem.renamed(_OPTION_OF[problem.field])
     if problem.field.startswith(f"access.{HOME}") and "access" in given:
         return type(problem)("access", given["access"], problem.reason, problem.allowed)
-    if problem.field.startswith("paths.") and problem.field.removeprefix("paths.") in _PATHS:
-        return type(problem)(problem.field.removeprefix("paths."), problem.value, problem.reason, problem.allowed)
     return problem
 
 
@@ -418,14 +395,10 @@ def experiment(model: str | None, settings: Sequence[str], given: Mapping[str, A
     try:
         return scenario_from(**options)
     except InputError as error:
-        raise type(error).all_of([_spelled(problem) for problem in error.problems]) from None
+        spelled = [one.renamed(option(one.field)) if one.field in OPTIONS else one for one in error.problems]
+        raise type(error).all_of(spelled) from None
 
 
 def option(name: str) -> str:
     """Return how an option is spelled on the command line."""
     return "--" + _SPELLED.get(name, name).replace("_", "-")
-
-
-def _spelled(problem: InputError) -> InputError:
-    field = option(problem.field) if problem.field in OPTIONS else problem.field
-    return type(problem)(field, problem.value, problem.reason, problem.allowed)

@@ -155,9 +155,8 @@ def _lay_courses(scenario: LinkScenario, queues: NDArray[np.void]) -> NDArray[np
     times, values = ([getattr(one, name, ()) for one in found] for name in ("times", "values"))
     ends = np.cumsum([len(own) for own in times])
     queues["course_first"], queues["course_end"] = ends[:-1], ends[1:]
-    queues["course"] = [(k.STEPS if own else k.TRACE) if len(at) else 0 for at, own in zip(times, values, strict=True)][
-        1:
-    ]
+    kinds = [(k.STEPS if own else k.TRACE) if len(at) else k.CONSTANT for at, own in zip(times, values, strict=True)]
+    queues["course"] = kinds[1:]
     made = np.zeros(ends[-1], k.COURSE)
     made["at"] = np.concatenate(times)
     made["value"] = np.concatenate([own or [0.0] * len(at) for at, own in zip(times, values, strict=True)])

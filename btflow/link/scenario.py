@@ -81,9 +81,8 @@ class LinkScenario(ParametrisedModel):
     @property
     def courses(self) -> dict[str, Course]:
         """Every rate and delay that changes while the experiment runs, by the field's dotted path."""
-        found = {f"access.{name}.rate": queue.rate for name, queue in self.queues.items()} | {
-            "paths.rtt": self.paths.rtt
-        }
+        found = {f"access.{name}.rate": queue.rate for name, queue in self.queues.items()}
+        found |= {"paths.rtt": self.paths.rtt}
         return {field: value for field, value in found.items() if isinstance(value, Course)}
 
     def refuse_courses(self, why: str, instead: str) -> Iterator[ScenarioError]:

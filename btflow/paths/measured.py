@@ -93,9 +93,8 @@ def _column(
     title = header[found[0]]
     shown_unit = unit or _named_unit(title, units) or ("fraction" if what == "loss" else None)
     if shown_unit is None:
-        raise InputError(
-            f"{what}_unit", None, f"is needed: the column {brief(title)} does not say its unit", ", ".join(units)
-        )
+        reason = f"is needed: the column {brief(title)} does not say its unit"
+        raise InputError(f"{what}_unit", None, reason, ", ".join(units))
     return Column(what, found[0], title, shown_unit, units[shown_unit], most, unit is not None)
 
 
@@ -244,9 +243,8 @@ def read_csv(
         raise InputError("separator", separator, "is unknown", ", ".join(SEPARATORS))
     name = path_name(FIELD, path)
     if re.match(rb"\s*(\[\s*)?\{", content := read(FIELD, path)):
-        raise wrong(
-            FIELD, name, 1, "is JSON", f"CSV; of pings of RIPE Atlas (echo src,dst,rtt_ms; {_ATLAS}) > FILE.csv"
-        )
+        allowed = f"CSV; of pings of RIPE Atlas (echo src,dst,rtt_ms; {_ATLAS}) > FILE.csv"
+        raise wrong(FIELD, name, 1, "is JSON", allowed)
     lines = split(FIELD, path, content)
     rows = _rows(name, lines, SEPARATORS[separator])
     at, header = next(rows)

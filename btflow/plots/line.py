@@ -43,7 +43,7 @@ def measured_over_simulated(compared: Comparison) -> go.Figure:
     drawn.update_xaxes(title_text="time since the load began [s]", row=2, col=1)
     drawn.update_yaxes(title_text="round-trip time [ms]", row=1, col=1)
     drawn.update_yaxes(title_text="goodput [Mbit/s]", row=2, col=1)
-    files = ", ".join(source.file for source in compared.line.sources)
+    files = ", ".join(trace.file for trace in compared.line.traces)
     drawn.update_layout(
         template=TEMPLATE,
         title={"text": "My line: measured over simulated", "subtitle": {"text": files}},
@@ -83,7 +83,7 @@ def _rates(compared: Comparison) -> list[go.Scatter]:
         x, y = (np.array([part.mean() for part in np.array_split(of[within], parts)]) for of in (time, simulated))
         style = line(3 + number, color=colour, width=2.0)
         found.append(go.Scatter(x=x, y=y, name=f"load {load.way}: simulated", mode="lines", line=style))
-        if any(load is own for trace in compared.line.traces for own in trace.loads):
+        if compared.line.shows(load):
             found.append(_measured(load, parts, colour))
     return found
 
@@ -92,15 +92,9 @@ def _measured(load: Load, parts: int, colour: str) -> go.Scatter:
     """Return what arrived over time; its mean, or what was written, where that is all there is."""
     if load.counted == "written" and load.arrived is not None:
         size, took = load.arrived
-        x, y = np.array([load.start, load.start + took]), np.full(2, size / took)
-        return go.Scatter(
-            x=x,
-            y=8e-6 * y,
-            name=f"load {load.way}: measured, mean",
-            mode="lines",
-            line={"color": colour, "width": 5},
-            opacity=0.4,
-        )
+        times, mean = [load.start, load.start + took], [8e-6 * size / took] * 2
+        name, style = f"load {load.way}: measured, mean", {"color": colour, "width": 5}
+        return go.Scatter(x=times, y=mean, name=name, mode="lines", line=style, opacity=0.4)
     x, y = _binned(load, parts)
     marker = {"symbol": "square-open", "size": 6, "color": colour}
     counted = "" if load.counted == "arrived" else ", as written"

@@ -1,13 +1,12 @@
 """Rates and times that change while an experiment runs: by steps, or as a trace says."""
 
 import hashlib
-import os
-import stat
 from array import array
 from collections.abc import Callable, Sequence
 from typing import NoReturn, TypeGuard
 
 from btflow.errors import UnitError
+from btflow.files import read_file
 from btflow.units.kinds import Kind, Value
 from btflow.units.parsing import parse_quantity
 
@@ -63,7 +62,7 @@ def is_course(value: object) -> TypeGuard[str]:
 
 
 def read_course(text: str, kind: Kind, field: str, read: Callable[[str], Value]) -> Course:
-    """Return what ``"20 Mbit/s, 5 Mbit/s@30s"`` or ``"trace:FILE"`` says.
+    """Return the course of a text such as ``"20 Mbit/s, 5 Mbit/s@30s"`` or ``"trace:FILE"``.
 
     Args:
         text: The value, and after each comma another and the time from which it holds; or a file of mahimahi's format:
@@ -81,11 +80,9 @@ def read_course(text: str, kind: Kind, field: str, read: Callable[[str], Value])
 
     def one(part: str, of: Callable[[str], Value], shown: str = "") -> float:
         try:
-            found = of(part.strip())
+            return float(of(part.strip()))  # type: ignore[arg-type]  # no kind of a course is a buffer
         except UnitError as error:
             fail(f"has {shown or repr(part.strip()[:30])}, which {error.reason}", error.allowed)
-        assert isinstance(found, int | float)
-        return float(found)
 
     if text.strip().startswith(TRACE):
         if kind != "bitrate":
@@ -94,41 +91,35 @@ def read_course(text: str, kind: Kind, field: str, read: Callable[[str], Value])
         rate = OPPORTUNITY * len(times) / (times[-1] / 1000)
         return Course(one(f"{rate!r} B/s", read, f"a mean of {8 * rate:.3g} bit/s"), text.strip(), times, ())
     first, *later = text.split(",")
-    form = '"20 Mbit/s, 5 Mbit/s@30s"' if kind == "bitrate" else '"30 ms, 80 ms@20s"'
     begin, values = [0.0], [one(first, read)]
     for step in later:
         value, at, time = step.partition("@")
+        shown = f"has {step.strip()[:30]!r}, which"
         if not at:
-            fail(f"has {step.strip()[:30]!r}, which says no time", f"a value, and others from a time on: {form}")
+            form = '"20 Mbit/s, 5 Mbit/s@30s"' if kind == "bitrate" else '"30 ms, 80 ms@20s"'
+            fail(f"{shown} says no time", f"a value, and others from a time on: {form}")
         begin.append(one(time, lambda text: parse_quantity(text, "time")))
         values.append(one(value, read))
         if begin[-1] <= begin[-2] or len(begin) > MOST_STEPS:
-            fail(
-                f"has {step.strip()[:30]!r}, which is not after the one before",
-                f"times that rise, {MOST_STEPS:,} at most",
-            )
+            fail(f"{shown} is not after the one before", f"times that rise, {MOST_STEPS:,} at most")
     return Course(values[0], text.strip(), begin, values)
 
 
 def _opportunities(name: str, fail: Callable[[str, str], NoReturn]) -> Sequence[float]:
-    """Return the times of a file of mahimahi's format [ms]."""
+    """Return the times of a file of mahimahi's format, plain or packed [ms]."""
     try:
-        if not stat.S_ISREG(os.stat(name).st_mode):
-            fail("is no file", "a file of mahimahi's format")
-        with open(name, "rb") as file:
-            content = file.read(LARGEST + 1)
+        lines = read_file(name, LARGEST).splitlines()
     except OSError as error:
         fail(f"cannot be read: {error.strerror}", "a file of mahimahi's format")
-    lines, times = content.splitlines(), array("d")
-    if not lines or len(content) > LARGEST or len(lines) > MOST_LINES:
-        found = f"has more than {MOST_LINES:,} lines or {LARGEST >> 20} MiB" if lines else "is empty"
-        fail(found, f"1 to {MOST_LINES:,} lines, a time in ms on each")
+    if not 0 < len(lines) <= MOST_LINES:
+        fail(f"has {len(lines):,} lines", f"1 to {MOST_LINES:,} lines, a time in ms on each")
+    times = array("d")
     for number, line in enumerate(lines, 1):
         if not line.strip().isdigit() or len(line) > 12:
             shown = line[:20].decode("ascii", "replace")
             fail(f"has {shown!r} on line {number}", "a whole number of milliseconds on each line, as mahimahi has")
         times.append(int(line))
-        if times[-1] < times[max(number - 2, 0)]:
+        if times[-1] < times[-2:][0]:
             fail(f"goes back on line {number}, to {int(line)} ms", "times that do not fall")
     if times[-1] == 0:
         fail("ends at 0 ms: it has no length", "a last time after 0")

@@ -72,17 +72,17 @@ def run(case: str) -> dict[str, str]:
     else:
         program = compile_scenario(states.scenario(**CASES[case]))
     s = run_swarm(program, 2010, 0)
-    leecher = program.is_seed == 0
-    completion = (s.peer.done - s.peer.start)[leecher]
-    return {
-        "mean completion [s]": repr(float(np.mean(completion))),
-        "last completion [s]": repr(float(np.max(completion))),
-        "sent [B]": repr(int(s.peer.bytes_up.sum())),
-        "received [B]": repr(int(s.peer.bytes_down.sum())),
-        "unchokes": repr(int(s.peer.unchokes.sum())),
-        "idle terminations": repr(int(s.peer.idle_ends.sum())),
-        "cancelled requests": repr(int(s.peer.cancelled.sum())),
-    }
+    return figures(s.peer, program.is_seed == 0, "unchokes")
+
+
+def figures(peer: Any, leecher: Any, counted: str) -> dict[str, str]:
+    """Return the exact text of figures of peers, one of them a count of that name."""
+    completion = (peer.done - peer.start)[leecher]
+    found = {"mean completion [s]": repr(float(np.mean(completion)))}
+    found["last completion [s]"] = repr(float(np.max(completion)))
+    names = {"sent [B]": "bytes_up", "received [B]": "bytes_down", counted: counted}
+    names |= {"idle terminations": "idle_ends", "cancelled requests": "cancelled"}
+    return found | {shown: repr(int(peer[name].sum())) for shown, name in names.items()}
 
 
 def main(file: Path, names: Sequence[str], run: Callable[[str], dict[str, Any]]) -> None:

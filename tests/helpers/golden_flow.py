@@ -10,7 +10,7 @@ from typing import Any
 
 import flow_made as made
 import numpy as np
-from golden import main
+from golden import figures, main
 
 from btflow import load
 from btflow.swarm.program import Program, compile_scenario
@@ -47,13 +47,8 @@ LINKED: dict[str, tuple[str, dict[str, str]]] = {
     "links: TCP and uTP, a small buffer": ("flashcrowd", {"utp_share": "50%", "buffer": "20 packets"}),
     "links: long queues at uplinks and downlinks": (
         "flashcrowd",
-        {
-            "client": "mainline-4.0",
-            "utp_share": "50%",
-            "buffer": "2 s",
-            "downlink": "1 Mbit/s",
-            "seed_uplink": "5 Mbit/s",
-        },
+        {"client": "mainline-4.0", "utp_share": "50%"}
+        | {"buffer": "2 s", "downlink": "1 Mbit/s", "seed_uplink": "5 Mbit/s"},
     ),
     "links: upload limits, losses on the way, leechers that leave": (
         "flashcrowd",
@@ -83,21 +78,10 @@ def run(case: str) -> dict[str, str]:
     """Return what is kept of a case: the exact text of each figure, and of links what their queues did."""
     swarm = program(case)
     s = run_swarm(swarm, 2010, 0)
-    completion = (s.peer.done - s.peer.start)[(swarm.is_seed == 0) & (s.peer.done >= 0.0)]
-    found = {
-        "mean completion [s]": repr(float(np.mean(completion))),
-        "last completion [s]": repr(float(np.max(completion))),
-        "sent [B]": repr(int(s.peer.bytes_up.sum())),
-        "received [B]": repr(int(s.peer.bytes_down.sum())),
-        "duplicates": repr(int(s.peer.duplicates.sum())),
-        "idle terminations": repr(int(s.peer.idle_ends.sum())),
-        "cancelled requests": repr(int(s.peer.cancelled.sum())),
-    }
+    found = figures(s.peer, (swarm.is_seed == 0) & (s.peer.done >= 0.0), "duplicates")
     if case in LINKED:
-        looks = s.net.queue_delay.sum(axis=0)
-        found["dropped at uplinks, downlinks"] = repr(
-            [float(x.sum()) for x in (s.net.link.dropped, s.net.link.dropped_down)]
-        )
+        looks, link = s.net.queue_delay.sum(axis=0), s.net.link
+        found["dropped at uplinks, downlinks"] = repr([float(x.sum()) for x in (link.dropped, link.dropped_down)])
         found["looks at uplinks, bins of delay"] = repr([int(looks.sum()), int(looks @ np.arange(looks.size))])
     return found
 

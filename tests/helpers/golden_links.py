@@ -43,11 +43,7 @@ CASES: dict[str, tuple[tuple[str | made.Table, ...], dict[str, Any]]] = {
     ),
     "trace, ATM": (
         ("cubic", flow("newreno", way="down")),
-        {
-            "rate": made.trace([3, 9, 9, 20, 41]),
-            "reverse": "400 kbit/s",
-            "queue": {"framing": "40 B", "link_layer": "atm"},
-        },
+        {"rate": [3, 9, 9, 20, 41], "reverse": "400 kbit/s", "queue": {"framing": "40 B", "link_layer": "atm"}},
     ),
 }
 NAMES = list(CASES)

@@ -45,7 +45,7 @@ def flow(cc: str | Table | None = "newreno", *, way: str = "up", **fields: Any) 
 
 def scenario(
     *flows: str | Table,
-    rate: str = "1 Mbit/s",
+    rate: str | Iterable[int] = "1 Mbit/s",
     rtt: str = "50 ms",
     buffer: str = "100 packets",
     reverse: str = "unlimited",
@@ -58,8 +58,8 @@ def scenario(
     sample: str | None = None,
     queue: Table | None = None,
 ) -> LinkScenario:
-    """Return an experiment on one access link, `home`; flows are named a, b, c..."""
-    uplink: dict[str, Any] = {"rate": rate, **(queue or {})}
+    """Return an experiment on one access link, `home`, its rate a text or a trace [ms]; flows are named a, b, c..."""
+    uplink: dict[str, Any] = {"rate": rate if isinstance(rate, str) else trace(rate), **(queue or {})}
     if rate != "unlimited":
         uplink["buffer"] = buffer
     access: dict[str, Any] = {"uplink": uplink}
@@ -85,7 +85,9 @@ def trace(times: Iterable[int]) -> str:
     """Return a rate by a file of mahimahi's format, with these times [ms]."""
     content = "".join(f"{time}\n" for time in times)
     path = Path(tempfile.gettempdir()) / f"btflow-{hashlib.sha256(content.encode()).hexdigest()[:16]}.trace"
-    path.write_text(content)
+    with tempfile.NamedTemporaryFile("w", delete=False) as file:
+        file.write(content)
+    Path(file.name).replace(path)  # at once: threads and processes write the same file
     return f"trace:{path}"
 
 

@@ -9,12 +9,8 @@ from typing import Any
 import numpy as np
 import plain
 
-FLOW, FOREVER = plain.link_module("state").FLOW, plain.link_module("state").FOREVER
-OPEN, RECOVERY, LOSS = (
-    plain.link_module("state").OPEN,
-    plain.link_module("state").RECOVERY,
-    plain.link_module("state").LOSS,
-)
+STATE = plain.link_module("state")
+FLOW, FOREVER, OPEN, RECOVERY, LOSS = STATE.FLOW, STATE.FOREVER, STATE.OPEN, STATE.RECOVERY, STATE.LOSS
 
 COMMON: dict[str, float] = {
     "train": 1,
@@ -63,7 +59,7 @@ def flows(count: int, law: str, values: Mapping[str, float]) -> Any:
     flow = np.zeros(count, FLOW).view(np.recarray)
     for name, value in {**COMMON, **LAWS[law], **values}.items():
         flow[name] = value
-    flow["law"] = getattr(plain.link_module("state"), law.upper())
+    flow["law"] = getattr(STATE, law.upper())
     return SimpleNamespace(flow=flow, history=np.zeros((count, 16)), recent=np.zeros((count, 16)))
 
 

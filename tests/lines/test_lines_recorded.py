@@ -15,9 +15,10 @@ import pytest
 from btflow import lines
 from btflow.errors import InputError
 from btflow.lines.compared import compare
-from btflow.lines.line import Estimate, Line
+from btflow.lines.line import Estimate, Line, Queued
+from btflow.lines.traces import Way
 from btflow.plots import measured_over_simulated
-from validation.lines.made import LINES, PACKET, RECORDED, SEEDS, draw, inputs, sessions
+from validation.lines.made import LINES, RECORDED, SEEDS, draw, inputs, sessions
 from validation.lines.report import fit, rows
 
 
@@ -25,6 +26,18 @@ from validation.lines.report import fit, rows
 def fitted(names: str) -> Line:
     """Return the line that files of the test bed, separated by spaces, are fitted by."""
     return lines.fit(*(RECORDED / f"{name}.gz" for name in names.split()))
+
+
+def queue(line: Line, way: Way = "up") -> Queued:
+    """Return a direction that was measured."""
+    return dict(line.ways)[way]
+
+
+def wait(line: Line, way: Way = "up") -> Estimate:
+    """Return how long a full queue of it is."""
+    found = queue(line, way).wait
+    assert found is not None
+    return found
 
 
 def holds(estimate: Estimate | None, value: float) -> bool:
@@ -44,17 +57,16 @@ UP = [
 @pytest.mark.parametrize("names", UP)
 def test_the_intervals_of_a_drop_tail_uplink_hold_what_was_set(names: str) -> None:
     line, made = fitted(names), LINES[names.partition("-")[0]]
-    assert line.uplink is not None
+    uplink = queue(line)
     assert line.downlink is None
     assert holds(line.rtt, made.rtt)
     assert line.rtt.value == pytest.approx(made.rtt, abs=1e-3)
-    assert holds(line.uplink.rate, made.uplink)
-    assert line.uplink.rate.value == pytest.approx(made.uplink, rel=0.03)
-    assert line.uplink.discipline == "drop-tail"
-    assert holds(line.uplink.buffer, made.room * (PACKET if made.unit == "packets" else 1))
-    assert line.uplink.wait is not None
-    assert line.uplink.wait.value == pytest.approx(made.delay, rel=0.07)
-    assert line.uplink.wait.high < 1.15 * made.delay
+    assert holds(uplink.rate, made.uplink)
+    assert uplink.rate.value == pytest.approx(made.uplink, rel=0.03)
+    assert uplink.discipline == "drop-tail"
+    assert holds(uplink.buffer, made.truth("up")[1])
+    assert wait(line).value == pytest.approx(made.delay, rel=0.07)
+    assert wait(line).high < 1.15 * made.delay
 
 
 @pytest.mark.parametrize("names", ["packets-up.json", "adsl-up.json", "packets-up4.json"])
@@ -63,19 +75,18 @@ def test_iperf3_alone_gives_the_base_as_an_upper_bound(names: str) -> None:
     assert line.rtt.low == -np.inf
     assert made.rtt < line.rtt.value + made.rtt / 2
     assert any("at most the least of all" in note for note in line.notes)
-    assert line.uplink is not None
-    assert line.uplink.wait is not None
-    assert line.uplink.wait.value == pytest.approx(made.delay, rel=0.12)
-    assert line.uplink.rate.value == pytest.approx(made.uplink, rel=0.04)
+    assert wait(line).value == pytest.approx(made.delay, rel=0.12)
+    assert queue(line).rate.value == pytest.approx(made.uplink, rel=0.04)
 
 
-def test_a_download_says_what_the_downlink_is() -> None:
-    line, made = fitted("packets-down.json packets-down.log"), LINES["packets"]
-    assert line.uplink is None
-    assert line.downlink is not None
+@pytest.mark.parametrize("ways", [("down",), ("up", "down")])
+def test_each_direction_that_was_loaded_is_fitted(ways: tuple[Way, ...]) -> None:
+    line, made = fitted(" ".join(f"packets-{way}.json packets-{way}.log" for way in ways)), LINES["packets"]
+    assert [way for way, _ in line.ways] == list(ways)
     assert holds(line.rtt, made.rtt)
-    assert holds(line.downlink.rate, made.downlink)
-    assert holds(line.downlink.buffer, made.downlink_room)
+    for way, found in line.ways:
+        assert holds(found.rate, made.truth(way)[0])
+        assert holds(found.buffer, made.truth(way)[1])
 
 
 @pytest.mark.parametrize("which", SEEDS)
@@ -94,16 +105,6 @@ def test_what_is_fitted_to_a_drawn_line_does_not_exclude_what_was_set(names: str
     assert [(row.what, row.text) for row in rows(names, line) if row.verdict == "wrong"] == []
 
 
-def test_up_and_down_make_a_line_of_both() -> None:
-    both = fitted("packets-up.json packets-up.log packets-down.json packets-down.log")
-    made = LINES["packets"]
-    assert both.uplink is not None
-    assert both.downlink is not None
-    assert holds(both.uplink.rate, made.uplink)
-    assert holds(both.downlink.rate, made.downlink)
-    assert holds(both.uplink.buffer, made.room * PACKET)
-
-
 @pytest.mark.parametrize(
     ("names", "discipline"),
     [
@@ -114,32 +115,28 @@ def test_up_and_down_make_a_line_of_both() -> None:
 )
 def test_a_managed_queue_is_seen_and_never_called_full(names: str, discipline: str) -> None:
     line, made = fitted(names), LINES["managed"]
-    assert line.uplink is not None
-    assert line.uplink.discipline == discipline
-    assert holds(line.uplink.rate, made.uplink)
-    assert line.uplink.rate.value == pytest.approx(made.uplink, rel=0.05)
-    assert line.uplink.wait is not None
-    assert line.uplink.wait.high == np.inf
+    assert queue(line).discipline == discipline
+    assert holds(queue(line).rate, made.uplink)
+    assert queue(line).rate.value == pytest.approx(made.uplink, rel=0.05)
+    assert wait(line).high == np.inf
     assert "never full" in repr(line)
 
 
 def test_a_line_that_was_not_kept_busy_is_at_least_so_fast_and_holds_at_least_so_much() -> None:
     line, made = fitted("packets-paced.json packets-paced.log"), LINES["packets"]
-    assert line.uplink is not None
-    assert line.uplink.rate.value < made.uplink
-    assert line.uplink.rate.high == np.inf
-    assert line.uplink.wait is not None
-    assert line.uplink.wait.high == np.inf
-    assert line.uplink.wait.low < made.delay
+    assert queue(line).rate.value < made.uplink
+    assert queue(line).rate.high == np.inf
+    assert wait(line).high == np.inf
+    assert wait(line).low < made.delay
     assert "rate up               at least 0.5" in repr(line)
 
 
 def test_two_ways_loaded_at_once_leave_the_buffer_open() -> None:
     line, made = fitted("adsl-rrul.flent"), LINES["adsl"]
-    for (_, queue), true in zip(line.ways, (made.uplink, made.downlink), strict=True):
-        assert queue.rate.value <= true
-        assert queue.rate.high == np.inf
-        assert queue.wait is None
+    for (_, found), true in zip(line.ways, (made.uplink, made.downlink), strict=True):
+        assert found.rate.value <= true
+        assert found.rate.high == np.inf
+        assert found.wait is None
     assert any("the wait is of both queues" in note for note in line.notes)
     with pytest.raises(InputError, match="is needed for a simulation"):
         compare(line)
@@ -161,13 +158,10 @@ def test_a_ping_log_alone_needs_the_rate_and_finds_the_same_buffer() -> None:
     with pytest.raises(InputError, match=r"rate: is needed: adsl-up.log.gz has pings alone"):
         lines.fit(log)
     line = lines.fit(log, rate="768 kbit/s")
-    assert line.uplink is not None
-    assert line.uplink.wait is not None
-    assert line.uplink.wait.value == pytest.approx(made.delay, rel=0.02)
+    assert wait(line).value == pytest.approx(made.delay, rel=0.02)
     assert any("one flow" in note for note in line.notes)
     lossy = lines.fit(RECORDED / "packets-up.log.gz", rate="1 Mbit/s")
-    assert lossy.uplink is not None
-    assert holds(lossy.uplink.buffer, LINES["packets"].room * PACKET)  # pings are lost where the queue counts packets
+    assert holds(queue(lossy).buffer, LINES["packets"].truth("up")[1])  # pings are lost where the queue counts packets
 
 
 @pytest.mark.parametrize(("name", "rate"), [("packets-up", "1 Mbit/s"), ("d06-up4", "23.57 Mbit/s")])
@@ -179,10 +173,8 @@ def test_pings_that_were_late_elsewhere_move_nothing(tmp_path: Path, name: str, 
         text[replies[place]] = re.sub(r"time=[\d.]+", "time=4321", text[replies[place]])
     (late := tmp_path / "late.log").write_text("\n".join(text))
     found, known = lines.fit(late, rate=rate), lines.fit(RECORDED / f"{name}.log.gz", rate=rate)
-    assert found.uplink is not None
-    assert known.uplink is not None
-    assert found.uplink.discipline == "drop-tail"
-    assert found.uplink.wait == pytest.approx(known.uplink.wait, rel=0.02)
+    assert queue(found).discipline == "drop-tail"
+    assert wait(found) == pytest.approx(wait(known), rel=0.02)
     assert compare(found).figures
 
 
@@ -190,16 +182,14 @@ def test_a_line_that_was_never_full_is_said_to_be(tmp_path: Path) -> None:
     rows = gzip.decompress((RECORDED / "packets-up.log.gz").read_bytes()).splitlines(keepends=True)
     (idle := tmp_path / "idle.log").write_bytes(b"".join(rows[:20]))
     line = lines.fit(idle, rate="1 Mbit/s")
-    assert line.uplink is not None
-    assert line.uplink.buffer is None
+    assert queue(line).buffer is None
     assert any("the queue was never full, packets waited for up to" in note for note in line.notes)
 
 
 def test_what_is_given_stands() -> None:
     line = lines.fit(RECORDED / "adsl-up.log.gz", rate="768 kbit/s", rtt="20 ms", buffer="100 packets", way="down")
     assert line.rtt == (0.02, 0.02, 0.02)
-    assert line.downlink is not None
-    assert line.downlink.given == "100 packets"
+    assert queue(line, "down").given == "100 packets"
     assert "100 packets, as given" in repr(line)
 
 
@@ -230,6 +220,10 @@ def test_two_uploads_one_after_the_other_are_both_told(monkeypatch: pytest.Monke
     [
         ("packets-up.json packets-up.json", "is given twice"),
         ("packets-up.json adsl-up.json", r"say 0\.8 Mbit/s and 0\.961 Mbit/s up, which is not one line"),
+        (
+            "packets-up4.json managed-up4.json",
+            r"managed-up4.json.gz': say [01.]+\d* Mbit/s and 9\.\d+ Mbit/s up, which",
+        ),
         ("packets-up.json adsl-up.log", "adsl-up.log.gz'?: was measured 9 minutes before the load"),
         ("packets-up.json managed-up.log", "was measured 5 minutes before the load"),
     ],

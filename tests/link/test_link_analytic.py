@@ -116,9 +116,8 @@ def test_vegas_holds_its_backlog(count: int, mbit: int, rtt: int) -> None:
 @pytest.mark.parametrize("mbit", [2, 10])
 def test_ledbat_rests_at_its_fixed_point(count: int, mbit: int) -> None:
     """Flows that start together share one target, and the windows add up to the path and the queue."""
-    s = made.run(
-        flow("ledbat", count=count), rate=f"{mbit} Mbit/s", buffer="1000 packets", duration="500 s", warmup="300 s"
-    )
+    flows = flow("ledbat", count=count)
+    s = made.run(flows, rate=f"{mbit} Mbit/s", buffer="1000 packets", duration="500 s", warmup="300 s")
     expected = analytic.ledbat_fixed_point(mbit * MBIT, 0.05 + PACKET / (mbit * MBIT), flows=count)
     delay = float(s.queue["byte_seconds"][0] / s.queue["rate"][0]) / 200
     assert delay == pytest.approx(expected.queueing_delay, rel=0.03)

@@ -46,11 +46,8 @@ class Made:
 
     def truth(self, way: str) -> tuple[float, int]:
         """Return the rate of a direction [B/s] and the room in its queue [B]."""
-        rate, room, unit = (
-            (self.uplink, self.room, self.unit)
-            if way == "up"
-            else (self.downlink, self.downlink_room, self.downlink_unit)
-        )
+        up, down = (self.uplink, self.room, self.unit), (self.downlink, self.downlink_room, self.downlink_unit)
+        rate, room, unit = up if way == "up" else down
         if self.managed:
             return rate, LIMITS[self.managed] * PACKET
         return rate, room * (PACKET if unit == "packets" else 1)

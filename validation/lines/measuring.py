@@ -12,6 +12,7 @@ import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import typer
 
 from btflow.errors import SimulationError
@@ -79,17 +80,17 @@ class _Run:
         self.bed, self.made, self.session = bed, made, session
         fast = [FAST] * 4
         rates = fast if made.managed else [int(x) for way in ("up", "down") for x in made.truth(way)]
-        self.home, self.server = Link(1, *rates), Link(2, *fast)
-        bed.build([self.home, self.server])
+        links = self.home, self.server = Link(1, *rates), Link(2, *fast)
+        bed.build(links)
         self.log = (bed.folder / "log").open("w", encoding="utf-8")
-        for link in (self.home, self.server):
-            values = {"sack": f"{session.sack:d}", "timestamps": f"{session.stamps:d}"}
-            values |= {"congestion_control": session.cc} if session.cc != "cubic" else {}
-            set_sysctls(bed.namespace(link), {f"net/ipv4/tcp_{name}": value for name, value in values.items()})
+        values = {"net/ipv4/tcp_sack": f"{session.sack:d}", "net/ipv4/tcp_timestamps": f"{session.stamps:d}"}
+        values |= {"net/ipv4/tcp_congestion_control": session.cc} if session.cc != "cubic" else {}
+        for link in links:
+            set_sysctls(bed.namespace(link), values)
         if session.offload:
             self._offload()
         self.router = self._start_router()
-        bed.shape([self.home, self.server])
+        bed.shape(links)
         if made.unit == "packets" and not made.managed:
             self._count_packets(TUN, "1:2", made.room)
         if made.downlink_unit == "packets" and not made.managed:
@@ -112,17 +113,16 @@ class _Run:
         run("ip", "-n", space, "-batch", "-", given=script)
 
     def _start_router(self) -> Child:
-        one_way = self.made.rtt / 2
-        if self.made.managed:
-            numbers = [str(value) for value in (self.made.uplink, self.made.downlink, one_way)]
-            where = [TUN, self.home.address, self.made.managed]
-            command = [sys.executable, "-m", "validation.lines.router", *where, *numbers]
+        made, one_way, peers = self.made, self.made.rtt / 2, ""
+        if made.managed:
+            command = [sys.executable, "-m", "validation.lines.router", TUN, self.home.address, made.managed]
+            command += map(str, (made.uplink, made.downlink, one_way))
         else:
             command = [str(programs.forwarder()), TUN, str(round(1e9 * one_way)), "0", "0"]
+            peers = "".join(f"peer {one.index} {one.uplink} {one.downlink}\n" for one in (self.home, self.server))
         child = Child("the router", self.bed.core, ["chrt", "--rr", "50", *command], self.log)
-        if not self.made.managed:
-            links = (self.home, self.server)
-            child.tell("\n".join(f"peer {link.index} {link.uplink} {link.downlink}" for link in links) + "\ngo")
+        if peers:
+            child.tell(f"{peers}go")
         child.line()
         return child
 
@@ -133,10 +133,7 @@ class _Run:
             Least round-trip time of the idle line [s]; the most that each way carried over two seconds [B/s]; how
             late the forwarder delivered on average [s].
         """
-        servers = [
-            self._start(self.server, "iperf3", "--server", "--json", "-i", "0.2"),
-            self._start(self.server, "netserver", "-D"),
-        ]
+        servers = [self._start(self.server, *one.split()) for one in ("iperf3 --server --json -i 0.2", "netserver -D")]
         time.sleep(0.5)
         idle = run(*inside(self.bed.namespace(self.home), "ping", "-c", "10", "-i", "0.1", self.server.address))
         ended, counted = threading.Event(), list[tuple[float, int, int]]()
@@ -149,9 +146,9 @@ class _Run:
             counting.join()
             for server in servers:
                 server.terminate()
-        pairs = [[(y - x) for x, y in zip(a, b, strict=True)] for a, b in zip(counted, counted[2:], strict=False)]
+        pairs = np.array(counted[2:]) - np.array(counted[:-2])
         said = {"idle": float(idle.rpartition(" = ")[2].partition("/")[0]) / 1e3}
-        said |= {way: round(max(pair[place] / pair[0] for pair in pairs)) for place, way in ((1, "up"), (2, "down"))}
+        said |= {way: round((pairs[:, place] / pairs[:, 0]).max()) for place, way in ((1, "up"), (2, "down"))}
         if not self.made.managed:
             self.router.tell("")
             said["late"] = float(self.router.message()["late"])
@@ -167,12 +164,8 @@ class _Run:
 
     def _start(self, link: Link, *command: str, output: Path | None = None) -> subprocess.Popen[bytes]:
         to = self.log if output is None else output.open("wb")
-        return subprocess.Popen(
-            inside(self.bed.namespace(link), "nice", "-n", "-10", *command),
-            stdout=to,
-            stderr=self.log,
-            stdin=subprocess.DEVNULL,
-        )
+        whole = inside(self.bed.namespace(link), "nice", "-n", "-10", *command)
+        return subprocess.Popen(whole, stdout=to, stderr=self.log, stdin=subprocess.DEVNULL)
 
     def _iperf3(self) -> None:
         session, folder = self.session, self.bed.folder
@@ -195,10 +188,10 @@ class _Run:
         for program in watching:
             program.send_signal(2)
             program.wait()
-        self._keep("ping", ping)
-        self._keep("iperf3", load)
+        self._keep("log", ping)
+        self._keep("json", load)
         if session.capture:
-            self._keep("capture", captured)
+            self._keep("pcap", captured)
 
     def _capture(self, to: Path) -> subprocess.Popen[bytes]:
         program, *given = self.session.capture.split()
@@ -216,8 +209,7 @@ class _Run:
             raise SimulationError(f"flent: {Path(self.log.name).read_text()[-300:]}")
         self._keep("flent", made[0])
 
-    def _keep(self, program: str, file: Path) -> None:
-        ending = {"iperf3": "json", "ping": "log", "capture": "pcap"}.get(program, program)
+    def _keep(self, ending: str, file: Path) -> None:
         target = RECORDED / f"{self.session.line}-{self.session.name}.{ending}.gz"
         with gzip.GzipFile(filename="", fileobj=target.open("wb"), mode="wb", mtime=0) as packed:
             packed.write((gzip.decompress if file.suffix == ".gz" else bytes)(file.read_bytes()))

@@ -2,8 +2,8 @@
 
 `net.course` has them, one after the other. *Steps*: from `at` [s] on the link sends at `value` [B/s]; a packet that is
 being sent then goes on at the new rate. *Trace* (mahimahi(1), link_queue.cc): at each `at` [ms] the link sends up to
-`q.opportunity` bytes, of several packets, or a part of one. What an opportunity could have sent is lost if no packet waits. After its last time the
-trace begins anew. `q.slot` is the number of the opportunity that is next, and `q.spare` what is left of it [B].
+`q.opportunity` bytes, of several packets, or a part of one. An opportunity is lost if no packet waits. After its last
+time the trace begins anew. `q.slot` is the number of the next opportunity, and `q.spare` what is left of it [B].
 """
 
 import numpy as np
