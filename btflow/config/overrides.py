@@ -116,7 +116,10 @@ class Assigner:
         if problems:
             raise type(problems[0]).all_of(problems)
         own = {keys: name for name, override in paths.items() for keys, _ in override.settings}
-        out = self._rivals(own, paths, given)
+        # out: fields that those set by path take the place of, and that are not set themselves
+        kept = own.keys() | {keys for name in self._sets.keys() & given for keys in self._sets[name]}
+        there = [keys for keys, name in own.items() if paths[name].setting.content is not NOTHING]
+        out = dict.fromkeys(rival for keys in there for rival in self._kind.rivals_of(keys) if rival not in kept)
         setters, in_force = self._setters, self._defaults | values
         if taken := own.keys() | out:  # the defaults of fields that are taken, or lie in one that is, are not set
             setters = {keys: by for keys, by in setters.items() if by in given or _above(taken, keys) is None}
@@ -289,14 +292,6 @@ class Assigner:
                     yield ScenarioError(name, given[name], reason, f"{table} = {', '.join(names(folder))}")
                 elif place.new_key:
                     yield ScenarioError(name, given[name], f"is not a field: {place.new_key!r} is not there")
-
-    def _rivals(
-        self, own: Mapping[Keys, str], paths: Mapping[str, Override], given: Mapping[str, object]
-    ) -> dict[Keys, None]:
-        """Return the fields that those set by path take the place of, and that are not set themselves."""
-        kept = own.keys() | {keys for name in self._sets.keys() & given for keys in self._sets[name]}
-        there = [keys for keys, name in own.items() if paths[name].setting.content is not NOTHING]
-        return dict.fromkeys(rival for keys in there for rival in self._kind.rivals_of(keys) if rival not in kept)
 
     def _leave_out(
         self, tree: Tree, shown: dict[str, str], setters: Mapping[Keys, str], given: Mapping[str, object]

@@ -86,10 +86,6 @@ def _is_inside(one: ErrorDetails, other: ErrorDetails) -> bool:
     return len(other["loc"]) > len(place) and other["loc"][: len(place)] == place
 
 
-def _rename(problem: InputError, field: str) -> InputError:
-    return type(problem)(field, problem.value, problem.reason, problem.allowed)
-
-
 def _problems(details: ErrorDetails, model: type[FrozenModel], names: Names, prefix: str) -> Iterator[InputError]:
     field = prefix + dotted(details["loc"], names)
     cause = details.get("ctx", {}).get("error")
@@ -99,7 +95,7 @@ def _problems(details: ErrorDetails, model: type[FrozenModel], names: Names, pre
     elif isinstance(cause, ScenarioError):
         yield from cause.problems
     elif isinstance(cause, InputError):
-        yield _rename(cause, field)
+        yield type(cause)(field, cause.value, cause.reason, cause.allowed)
     elif details["type"] == "extra_forbidden":
         yield _unknown_field(field, model)
     elif details["type"] == "missing":

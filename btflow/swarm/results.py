@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 import btflow.accessor  # noqa: F401  # for ds.btflow
 from btflow import __version__
 from btflow.swarm import replica
-from btflow.swarm.network import Transport
 from btflow.swarm.program import Program
 from btflow.swarm.scenario import Scenario, content_digest
 
@@ -58,7 +57,14 @@ def to_dataset(scenario: Scenario, program: Program, rows: Sequence[replica.Repl
         data["control_gap_count"] = _control_gaps(program, rows)
     # Bursts are counted in writes of each peer's own size: of several sizes nobody knows their bytes.
     if scenario.transport is not None and len(np.unique(program.unit[np.isfinite(program.upload_limit)])) <= 1:
-        data["segment_payload_count"] = _segment_payloads(scenario.transport, program, rows)
+        # segments by payload: a burst is cut into the largest segments allowed and a remainder
+        sizes, counts = segments(
+            np.array([row.bursts for row in rows]),
+            int(program.unit.min()),
+            scenario.transport.tso_segment if program.tso else scenario.transport.mss,
+        )
+        payload = _array(("payload",), sizes, "B", "payload of a segment")
+        data["segment_payload_count"] = _array(("replica", "payload"), counts, "1", "segments sent", payload=payload)
     if program.links is not None:
         data |= _links(program, rows)
     if program.internet is not None:
@@ -238,17 +244,6 @@ def _paths(rows: Sequence[replica.Replica]) -> dict[str, Labelled]:
         "path_rtt": _array(dims, rtt, "s", "mean round-trip time between the peer and each other one"),
         "path_loss": _array(dims, loss, "1", "mean loss between the peer and each other one"),
     }
-
-
-def _segment_payloads(transport: Transport, program: Program, rows: Sequence[replica.Replica]) -> Labelled:
-    """Segments by payload: a burst is cut into the largest segments allowed and a remainder."""
-    sizes, counts = segments(
-        np.array([row.bursts for row in rows]),
-        int(program.unit.min()),
-        transport.tso_segment if program.tso else transport.mss,
-    )
-    payload = _array(("payload",), sizes, "B", "payload of a segment")
-    return _array(("replica", "payload"), counts, "1", "segments sent", payload=payload)
 
 
 def segments(bursts: replica.Floats, unit: int, largest: int) -> tuple[NDArray[np.int64], replica.Floats]:
