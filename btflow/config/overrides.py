@@ -85,7 +85,7 @@ class Assigner:
             for name, fields in self._sets.items()
         }  # fields of other parameters in the tables that a parameter sets: they are set after the table
         self._once = lru_cache(_MOST_KEPT, typed=True)(self._read)
-        self._places = lru_cache(_MOST_KEPT)(self._find_places)
+        self.places = lru_cache(_MOST_KEPT)(self._find_places)
         self._defaults: dict[str, Override] = {}
         self._wrong: dict[str, InputError] = {}
         for name, parameter in parameters.items():
@@ -142,12 +142,6 @@ class Assigner:
         """
         return self._once(name, value) if isinstance(value, str | int | float) else self._read(name, value)
 
-    by_path = read
-
-    def places(self, name: str) -> tuple[Place, ...]:
-        """Return the fields that a dotted path names, or a parameter of files; a ScenarioError if there is none."""
-        return self._places(name)
-
     def outdated(self, given: Mapping[str, object], values: Mapping[str, object]) -> set[str]:
         """Return what was given before and loses its effect by later values, as a round-trip time does by paths."""
         taken = {
@@ -189,6 +183,7 @@ class Assigner:
             return set()
 
     def _find_places(self, name: str) -> tuple[Place, ...]:
+        """Return the fields that a dotted path names, or a parameter of files; a ScenarioError if there is none."""
         fields = self._kind.model.model_fields
         name = name if name in self._parameters else self._kind.aliases.get(name, name)
         if name in self._parameters and self._parameters[name].kind == "file":
