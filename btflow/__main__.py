@@ -30,19 +30,6 @@ class _Forgiving(io.FileIO):
         return len(data)
 
 
-def _open_streams() -> None:
-    """Put the null device in place of closed standard streams, and let no write to standard error fail.
-
-    The next file that is opened would have the number of a closed stream, and be printed into.
-    """
-    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
-        if getattr(sys, name) is None:
-            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # it has the least free number
-            setattr(sys, name, os.fdopen(number, mode, closefd=False))
-    raw = _Forgiving(sys.stderr.fileno(), "w", closefd=False)
-    sys.stderr = io.TextIOWrapper(io.BufferedWriter(raw), errors="backslashreplace", line_buffering=True)
-
-
 def _take_little() -> None:
     """Where `ulimit -v` or `-d` bounds addresses, have the C library and BLAS reserve few of them for each thread.
 
@@ -78,7 +65,13 @@ def main() -> NoReturn:
         # What a signal left of a half-made store warns of itself: from threads of zarr's, and at exit from no module.
         warnings.filterwarnings("ignore", module=r"zarr\.")
         warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
-        _open_streams()
+        # put the null device in place of closed standard streams, and let no write to standard error fail
+        for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+            if getattr(sys, name) is None:
+                os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # it has the least free number
+                setattr(sys, name, os.fdopen(number, mode, closefd=False))
+        raw = _Forgiving(sys.stderr.fileno(), "w", closefd=False)
+        sys.stderr = io.TextIOWrapper(io.BufferedWriter(raw), errors="backslashreplace", line_buffering=True)
         _take_little()
         from btflow.cli import app
 

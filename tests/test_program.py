@@ -21,41 +21,46 @@ def test_the_program_says_its_version() -> None:
     assert done.stdout == "btflow 0.1.0\n"
 
 
+SIGNALLED = """
+class Signalled:
+    def find_spec(self, name, *_):
+        if name == {!r}: signal.raise_signal({:d})
+sys.meta_path.insert(0, Signalled())
+"""
+DROPPED = """
+def work():
+    ctypes.CFUNCTYPE(None)(lambda: signal.raise_signal({1:d}))()
+    end = time.monotonic() + 20
+    while time.monotonic() < end: pass
+sys.modules['btflow.cli.app'] = types.SimpleNamespace(main=work)
+import btflow.cli; btflow.cli.app = sys.modules['btflow.cli.app']
+"""
+
+
 @pytest.mark.parametrize("number", CODES)
-@pytest.mark.parametrize(("package", "args"), [("typer", RUN), ("numba", RUN), ("numba", SWEEP)])
-def test_a_signal_while_a_package_is_imported_ends_the_program_in_one_line(
-    number: signal.Signals, package: str, args: tuple[str, ...]
+@pytest.mark.parametrize(
+    ("script", "package", "args"),
+    [
+        (SIGNALLED, "typer", RUN),
+        (SIGNALLED, "numba", RUN),
+        (SIGNALLED, "numba", SWEEP),
+        (SIGNALLED, "btflow.termination", RUN),
+        (DROPPED, "", ()),
+    ],
+)
+def test_a_signal_while_a_package_is_imported_or_whose_exception_is_dropped_ends_the_program_in_one_line(
+    number: signal.Signals, script: str, package: str, args: tuple[str, ...]
 ) -> None:
-    """Ctrl-C is heard also where a shell had it ignored."""
-    script = (
-        "import signal, sys\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "class Signalled:\n"
-        "    def find_spec(self, name, *_):\n"
-        f"        if name == {package!r}: signal.raise_signal({int(number)})\n"
-        "sys.meta_path.insert(0, Signalled())\n"
-        "from btflow.__main__ import main\n"
-        "main()\n"
-    )
+    """Ctrl-C is heard also where a shell had it ignored; before it can be told of, it ends without a word.
+
+    Callbacks that C calls drop exceptions: of LLVM while kernels are loaded, of weak references.
+    """
+    head = "import ctypes, signal, sys, time, types\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    program = f"{head}{script.format(package, int(number))}from btflow.__main__ import main\nmain()\n"
     code, word = CODES[number]
-    done = subprocess.run([sys.executable, "-c", script, *args], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (code, "", f"btflow: {word}\n")
-
-
-@pytest.mark.parametrize("number", CODES)
-def test_before_a_signal_can_be_told_of_it_ends_the_program_without_a_word(number: signal.Signals) -> None:
-    script = (
-        "import signal, sys\n"
-        "class Signalled:\n"
-        "    def find_spec(self, name, *_):\n"
-        f"        if name == 'btflow.termination': signal.raise_signal({int(number)})\n"
-        "sys.meta_path.insert(0, Signalled())\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "from btflow.__main__ import main\n"
-        "main()\n"
-    )
-    done = subprocess.run([sys.executable, "-c", script, *RUN], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (-number, "", "")
+    ended = (-number, "", "") if package == "btflow.termination" else (code, "", f"btflow: {word}\n")
+    done = subprocess.run([sys.executable, "-c", program, *args], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == ended
 
 
 SMALL = ("--set", "leechers=3", "--set", "file_size=512 KiB")
@@ -101,26 +106,6 @@ def test_an_output_that_takes_nothing_is_one_line_and_a_closed_pipe_none(args: t
 def test_streams_that_are_closed_or_full_and_limits_that_are_too_low(shell: str, code: int, out: str) -> None:
     done = subprocess.run(["sh", "-c", shell, "sh", *command()], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout[: len(out)], done.stderr) == (code, out, "")
-
-
-@pytest.mark.parametrize("number", CODES)
-def test_a_signal_whose_exception_is_dropped_comes_again(number: signal.Signals) -> None:
-    """Callbacks that C calls drop exceptions: of LLVM while kernels are loaded, of weak references."""
-    script = (
-        "import ctypes, signal, sys, time, types\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "def work():\n"
-        f"    ctypes.CFUNCTYPE(None)(lambda: signal.raise_signal({int(number)}))()\n"
-        "    end = time.monotonic() + 20\n"
-        "    while time.monotonic() < end: pass\n"
-        "sys.modules['btflow.cli.app'] = types.SimpleNamespace(main=work)\n"
-        "import btflow.cli; btflow.cli.app = sys.modules['btflow.cli.app']\n"
-        "from btflow.__main__ import main\n"
-        "main()\n"
-    )
-    code, word = CODES[number]
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (code, "", f"btflow: {word}\n")
 
 
 def test_other_exceptions_that_are_dropped_are_still_shown() -> None:

@@ -110,7 +110,12 @@ def cells(ds: xr.Dataset, variable: str, names: Sequence[str], fields: Sequence[
         ds = ds.isel({SAMPLE: design.independent(ds)})
     values = design.statistic(ds, variable)
     parameters = [design.find(ds, name, field) for name, field in zip(names, fields, strict=True)]
-    _check_apart(parameters, fields, ds)
+    factor = {name: key for key, names in design.factors(ds).items() for name in names}
+    for (one, first), (other, field) in itertools.combinations(zip(parameters, fields, strict=True), 2):
+        if one.name == other.name:
+            raise InputError(field, other.name, f"is {first} already", "another name")
+        if factor[one.name] == factor[other.name] or (one.dim == other.dim and not design.is_sample(ds)):
+            raise InputError(field, other.name, f"varies together with {one.name}", "a name that varies apart from it")
     most_of: Sequence[int | None] = bins if design.is_sample(ds) else [None] * len(names)
     axes = tuple(_axis(parameter, most) for parameter, most in zip(parameters, most_of, strict=True))
     if np.prod([len(axis.values) for axis in axes]) > MOST_CELLS:
@@ -118,15 +123,6 @@ def cells(ds: xr.Dataset, variable: str, names: Sequence[str], fields: Sequence[
     if design.is_sample(ds):
         return _of_sample(values, axes, scheme_of(ds))
     return _of_grid(values, axes, scheme_of(ds))
-
-
-def _check_apart(parameters: Sequence[Varied], fields: Sequence[str], ds: xr.Dataset) -> None:
-    factor = {name: key for key, names in design.factors(ds).items() for name in names}
-    for (one, first), (other, field) in itertools.combinations(zip(parameters, fields, strict=True), 2):
-        if one.name == other.name:
-            raise InputError(field, other.name, f"is {first} already", "another name")
-        if factor[one.name] == factor[other.name] or (one.dim == other.dim and not design.is_sample(ds)):
-            raise InputError(field, other.name, f"varies together with {one.name}", "a name that varies apart from it")
 
 
 def _axis(parameter: Varied, bins: int | None) -> Axis:

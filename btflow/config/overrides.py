@@ -85,7 +85,7 @@ class Assigner:
             for name, fields in self._sets.items()
         }  # fields of other parameters in the tables that a parameter sets: they are set after the table
         self._once = lru_cache(_MOST_KEPT, typed=True)(self._read)
-        self._places = lru_cache(_MOST_KEPT)(self._find_places)
+        self.places = lru_cache(_MOST_KEPT)(self._find_places)
         self._defaults: dict[str, Override] = {}
         self._wrong: dict[str, InputError] = {}
         for name, parameter in parameters.items():
@@ -116,7 +116,10 @@ class Assigner:
         if problems:
             raise type(problems[0]).all_of(problems)
         own = {keys: name for name, override in paths.items() for keys, _ in override.settings}
-        out = self._rivals(own, paths, given)
+        # out: fields that those set by path take the place of, and that are not set themselves
+        kept = own.keys() | {keys for name in self._sets.keys() & given for keys in self._sets[name]}
+        there = [keys for keys, name in own.items() if paths[name].setting.content is not NOTHING]
+        out = dict.fromkeys(rival for keys in there for rival in self._kind.rivals_of(keys) if rival not in kept)
         setters, in_force = self._setters, self._defaults | values
         if taken := own.keys() | out:  # the defaults of fields that are taken, or lie in one that is, are not set
             setters = {keys: by for keys, by in setters.items() if by in given or _above(taken, keys) is None}
@@ -138,12 +141,6 @@ class Assigner:
             InputError: There is no such field, or it does not take the value.
         """
         return self._once(name, value) if isinstance(value, str | int | float) else self._read(name, value)
-
-    by_path = read
-
-    def places(self, name: str) -> tuple[Place, ...]:
-        """Return the fields that a dotted path names, or a parameter of files; a ScenarioError if there is none."""
-        return self._places(name)
 
     def outdated(self, given: Mapping[str, object], values: Mapping[str, object]) -> set[str]:
         """Return what was given before and loses its effect by later values, as a round-trip time does by paths."""
@@ -186,6 +183,7 @@ class Assigner:
             return set()
 
     def _find_places(self, name: str) -> tuple[Place, ...]:
+        """Return the fields that a dotted path names, or a parameter of files; a ScenarioError if there is none."""
         fields = self._kind.model.model_fields
         name = name if name in self._parameters else self._kind.aliases.get(name, name)
         if name in self._parameters and self._parameters[name].kind == "file":
@@ -289,14 +287,6 @@ class Assigner:
                     yield ScenarioError(name, given[name], reason, f"{table} = {', '.join(names(folder))}")
                 elif place.new_key:
                     yield ScenarioError(name, given[name], f"is not a field: {place.new_key!r} is not there")
-
-    def _rivals(
-        self, own: Mapping[Keys, str], paths: Mapping[str, Override], given: Mapping[str, object]
-    ) -> dict[Keys, None]:
-        """Return the fields that those set by path take the place of, and that are not set themselves."""
-        kept = own.keys() | {keys for name in self._sets.keys() & given for keys in self._sets[name]}
-        there = [keys for keys, name in own.items() if paths[name].setting.content is not NOTHING]
-        return dict.fromkeys(rival for keys in there for rival in self._kind.rivals_of(keys) if rival not in kept)
 
     def _leave_out(
         self, tree: Tree, shown: dict[str, str], setters: Mapping[Keys, str], given: Mapping[str, object]

@@ -182,10 +182,11 @@ def _compared(line: Line) -> list[Delays]:
 def during(line: Line) -> list[Delays]:
     """Return the round-trip times while there was a load, as far as that is simulated."""
     start, end = min(load.start for load in line.loads), min(max(load.end for load in line.loads), LONGEST)
+    least = min(load.end - load.start for load in line.loads) / 2
     found = []
     for delays in (one for trace in line.traces for one in trace.delays):
         kept = (delays.time >= start) & (delays.time <= end)
-        if kept.sum() >= FEWEST and np.ptp(delays.time[kept]) > (end - start) / 2:  # not the handshakes of flows
+        if kept.sum() >= FEWEST and np.ptp(delays.time[kept]) > least:  # not the handshakes of flows
             found.append(replace(delays, time=delays.time[kept], rtt=delays.rtt[kept]))
     return found
 

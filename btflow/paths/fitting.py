@@ -17,7 +17,6 @@ from scipy.optimize import brentq, minimize
 from btflow.errors import InputError
 from btflow.paths import model as model_files
 from btflow.paths.generate import sample
-from btflow.paths.lines import Ends
 from btflow.paths.measured import FIELD, Measured, Progress, read_csv
 from btflow.paths.model import MOST_LOST, MOST_SPREAD, PathModel, Region, Structure
 from btflow.paths.triangles import above_best
@@ -109,7 +108,10 @@ def between_all(measured: Measured) -> Floats | None:
     """Return the round-trip times [s] between peers that all have paths to each other; None if too few have."""
     if measured.rtt is None or measured.ends is None:
         return None
-    peers = _most_paths(measured.ends)
+    # the peers with most paths, in a random order that is always the same where they have as many
+    paths = np.bincount(measured.ends.ravel())
+    shuffled = np.random.default_rng(0).permutation(len(paths))
+    peers = shuffled[np.argsort(-paths[shuffled], kind="stable")][:MOST_TRIED]
     place = np.full(int(measured.ends.max()) + 1, -1)
     place[peers] = np.arange(len(peers))
     ends = place[measured.ends]
@@ -120,13 +122,6 @@ def between_all(measured: Measured) -> Floats | None:
     np.fill_diagonal(matrix, 0.0)
     kept = np.sort(_complete(np.isfinite(matrix))[:MOST_FITTED])
     return matrix[np.ix_(kept, kept)] if len(kept) >= FEWEST_PEERS else None
-
-
-def _most_paths(ends: Ends) -> NDArray[np.intp]:
-    """Return the peers with most paths, in a random order that is always the same where they have as many."""
-    paths = np.bincount(ends.ravel())
-    shuffled = np.random.default_rng(0).permutation(len(paths))
-    return shuffled[np.argsort(-paths[shuffled], kind="stable")][:MOST_TRIED]
 
 
 def _complete(there: NDArray[np.bool_]) -> NDArray[np.intp]:

@@ -242,7 +242,16 @@ class PathModel(FrozenModel):
 
     def content(self) -> dict[str, Any]:
         """Return the model as its file has it, with units, numbers to ten digits."""
-        return content(self)
+        structure = {name: getattr(self.structure, name) for name in Structure.model_fields}
+        return {
+            "name": self.name,
+            "title": self.title,
+            "source": self.source,
+            "tail": self.tail,
+            "rtt": [_point(point, _milliseconds(point.value)) for point in self.rtt],
+            "loss": [_point(point, point.value) for point in self.loss],
+            "structure": structure | {"regions": [_region(region) for region in self.structure.regions]},
+        }
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model as a TOML file, that ``btflow.paths.load`` and ``paths.internet`` of a swarm take.
@@ -251,7 +260,9 @@ class PathModel(FrozenModel):
             InputError: No file ending in .toml can be written there.
             OSError: The file cannot be written; what was there before is kept.
         """
-        save(self, path)
+        file = output_file("path", path, ".toml")
+        with replacing(file) as partial:
+            partial.write_text(text(self), encoding="utf-8", newline="\n")
 
 
 FOLDER = "internet"
@@ -281,30 +292,9 @@ def parse(content: Any) -> PathModel:
         raise translated(error, PathModel, {}, {}) from None
 
 
-def save(model: PathModel, path: str | PathLike[str]) -> None:
-    """Write a model; as ``PathModel.save``."""
-    file = output_file("path", path, ".toml")
-    with replacing(file) as partial:
-        partial.write_text(text(model), encoding="utf-8", newline="\n")
-
-
-def content(model: PathModel) -> dict[str, Any]:
-    """Return a model as its file has it; its numbers keep ten digits."""
-    structure = {name: getattr(model.structure, name) for name in Structure.model_fields}
-    return {
-        "name": model.name,
-        "title": model.title,
-        "source": model.source,
-        "tail": model.tail,
-        "rtt": [_point(point, _milliseconds(point.value)) for point in model.rtt],
-        "loss": [_point(point, point.value) for point in model.loss],
-        "structure": structure | {"regions": [_region(region) for region in model.structure.regions]},
-    }
-
-
 def text(model: PathModel, comment: str = "") -> str:
     """Return a model as a TOML file."""
-    found = content(model)
+    found = model.content()
     structure = found.pop("structure")
     lines = [*(f"# {line}" for line in comment.splitlines()), *([""] if comment else [])]
     return "\n".join([*lines, *_table(found), "", "[structure]", *_table(structure)]) + "\n"

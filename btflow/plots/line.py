@@ -95,17 +95,13 @@ def _measured(load: Load, parts: int, colour: str) -> go.Scatter:
         times, mean = [load.start, load.start + took], [8e-6 * size / took] * 2
         name, style = f"load {load.way}: measured, mean", {"color": colour, "width": 5}
         return go.Scatter(x=times, y=mean, name=name, mode="lines", line=style, opacity=0.4)
-    x, y = _binned(load, parts)
+    # the middles of equal times [s], and the goodput in each [B/s]
+    sent = np.append(0.0, np.cumsum(load.goodput * np.diff(load.edges)))
+    edges = np.linspace(load.start, load.end, parts + 1)
+    x, y = (edges[1:] + edges[:-1]) / 2, np.diff(np.interp(edges, load.edges, sent)) / np.diff(edges)
     marker = {"symbol": "square-open", "size": 6, "color": colour}
     counted = "" if load.counted == "arrived" else ", as written"
     return go.Scatter(x=x, y=8e-6 * y, name=f"load {load.way}: measured{counted}", mode="markers", marker=marker)
-
-
-def _binned(load: Load, parts: int) -> tuple[Floats, Floats]:
-    """Return the middles of equal times [s], and the goodput in each [B/s]."""
-    sent = np.append(0.0, np.cumsum(load.goodput * np.diff(load.edges)))
-    edges = np.linspace(load.start, load.end, parts + 1)
-    return (edges[1:] + edges[:-1]) / 2, np.diff(np.interp(edges, load.edges, sent)) / np.diff(edges)
 
 
 def _levels(drawn: go.Figure, compared: Comparison) -> None:

@@ -99,7 +99,11 @@ def _rows(layout: Spec, panels: list[_Panel], width: float) -> tuple[list[list[_
     alike = max(panel.width for panel in panels) < 1.2 * min(panel.width for panel in panels)
     columns = max(1, min(there, int(width // NARROW))) if alike else there
     if columns < there:
-        _unshare(layout, panels)
+        # give panels that were side by side ticks and titles of their own
+        for axis in (layout[key] for panel in panels for key in panel.axes if key.startswith("y")):
+            first = layout.get(_key(axis.get("matches", "")), axis)
+            if axis.pop("showticklabels", None) is False and not _title_of(axis):
+                axis["title"] = dict(first.get("title", {}))
     return [panels[at : at + columns] for at in range(0, len(panels), columns)], alike
 
 
@@ -212,14 +216,6 @@ def _title_height(layout: Spec, axes: list[str], room: float) -> float:
     """Return the height of the lines of the longest title of some axes."""
     titles = [text for key in axes if (text := _title_of(layout[key]))]
     return LINE * FONT * max((_wrapped(text, room).count("<br>") + 1 for text in titles), default=0)
-
-
-def _unshare(layout: Spec, panels: list[_Panel]) -> None:
-    """Give panels that were side by side ticks and titles of their own."""
-    for axis in (layout[key] for panel in panels for key in panel.axes if key.startswith("y")):
-        first = layout.get(_key(axis.get("matches", "")), axis)
-        if axis.pop("showticklabels", None) is False and not _title_of(axis):
-            axis["title"] = dict(first.get("title", {}))
 
 
 def _height(panel: _Panel, width: float) -> float:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from btflow import termination
 from btflow.kernels import calendar
@@ -214,7 +214,10 @@ def _fill_peers(s: Flow, program: Program, random: np.random.Generator) -> None:
     peer.last_have = -1e9
     peer.next_at = k.FOREVER
     peer.ending = -1
-    peer.rtt = _mean_rtts(s.rtt, program.place)
+    # mean round-trip time of each peer to all others [s]
+    there = np.bincount(program.place, minlength=len(s.rtt)) * 1.0
+    total = (s.rtt * there).sum(axis=1) - s.rtt.diagonal()  # no matrix product, whose rounding differs by machine
+    peer.rtt = np.asarray((total / max(1, len(program.place) - 1))[program.place], np.float64)
     peer.unrequested = np.where(seeds, 0, (rules.pieces - 1) * rules.blocks + rules.last_piece_blocks)
     peer.n_log[seeds] = rules.pieces
     shows, plain = program.super_seeding, seeds & ~program.super_seeding
@@ -225,13 +228,6 @@ def _fill_peers(s: Flow, program: Program, random: np.random.Generator) -> None:
     everything[-(-rules.pieces // 64) :] = 0
     s.has[: rules.peers][plain] = s.shown[: rules.peers][plain] = everything
     s.want[: rules.peers][~seeds] = s.lacks[: rules.peers][~seeds] = everything
-
-
-def _mean_rtts(rtt: NDArray[np.float64], place: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Mean round-trip time of each peer to all others [s]; of places (places, places), and the peers' places."""
-    there = np.bincount(place, minlength=len(rtt)) * 1.0
-    total = (rtt * there).sum(axis=1) - rtt.diagonal()  # no matrix product, whose rounding differs by machine
-    return np.asarray((total / max(1, len(place) - 1))[place], np.float64)
 
 
 def _start_clock(s: Flow, program: Program) -> None:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 import btflow.accessor  # noqa: F401  # for ds.btflow
 from btflow import __version__
 from btflow.swarm import replica
-from btflow.swarm.network import Transport
 from btflow.swarm.program import Program
 from btflow.swarm.scenario import Scenario, content_digest
 
@@ -58,7 +57,14 @@ def to_dataset(scenario: Scenario, program: Program, rows: Sequence[replica.Repl
         data["control_gap_count"] = _control_gaps(program, rows)
     # Bursts are counted in writes of each peer's own size: of several sizes nobody knows their bytes.
     if scenario.transport is not None and len(np.unique(program.unit[np.isfinite(program.upload_limit)])) <= 1:
-        data["segment_payload_count"] = _segment_payloads(scenario.transport, program, rows)
+        # segments by payload: a burst is cut into the largest segments allowed and a remainder
+        sizes, counts = segments(
+            np.array([row.bursts for row in rows]),
+            int(program.unit.min()),
+            scenario.transport.tso_segment if program.tso else scenario.transport.mss,
+        )
+        payload = _array(("payload",), sizes, "B", "payload of a segment")
+        data["segment_payload_count"] = _array(("replica", "payload"), counts, "1", "segments sent", payload=payload)
     if program.links is not None:
         data |= _links(program, rows)
     if program.internet is not None:
@@ -193,35 +199,30 @@ def _links(program: Program, rows: Sequence[replica.Replica]) -> dict[str, Label
         coord = _array((axis,), values[:end], unit, meaning)
         out[name] = _array(dims, counts[..., :end], "1", f"number by {meaning}", **{axis: coord})
 
-    packets = np.array([u.packets for u in seen])
+    def kept(name: str) -> NDArray[Any]:
+        return np.array([getattr(uplinks, name) for uplinks in seen])
+
+    packets, delays, messages, latency = map(kept, ("packets", "delay", "messages", "latency"))
     histogram("queue_packets_count", packets, "queue_packets", np.arange(packets.shape[-1]), "1", "packets waiting")
-    width = seen[0].delay_width
-    delays = np.array([u.delay for u in seen])
-    edges = width * np.arange(delays.shape[-1])
+    edges = seen[0].delay_width * np.arange(delays.shape[-1])
     histogram("queue_delay_count", delays, "queue_delay", edges, "s", "time until the uplink's queue is empty")
-    messages = np.array([u.messages for u in seen])
     histogram("message_delay_count", messages, "delay", replica.delay_edges(), "s", "time from writing to delivery")
-    latency = np.array([u.latency for u in seen])
     histogram("block_latency_count", latency, "latency", replica.delay_edges(), "s", "time from a request to its block")
-    mean = _over(np.array([u.message_delay for u in seen]), messages.sum(axis=-1))
     kinds = _array(("message",), np.array(list(replica.MESSAGES)), "1", "kind of a message")
-    text = "mean time from writing a message to its delivery, by class of the sender"
-    out["message_delay"] = _array((*by_class, "message"), mean, "s", text, message=kinds)
-    mean = _over(np.array([u.block_latency for u in seen]), latency.sum(axis=-1))
-    out["block_latency"] = _array(by_class, mean, "s", "mean time from a request to its block, by class of the asker")
-    slots = np.array([u.slots for u in seen])
-    out["download_slots"] = _array(by_class, slots, "1", "connections on which a leecher is served, mean over time")
-    if program.fidelity == "full":
-        wins = np.array([u.wins for u in seen])
-        out["unchokes_received"] = _array(("replica", "peer"), wins, "1", "unchokes that came to the peer")
     traffic = _array(("traffic",), np.array(replica.TRAFFIC), "1", "what bytes on an uplink are")
-    bytes_ = np.array([u.bytes for u in seen])
+    peer, drops = ("replica", "peer"), kept("drops")
+    mean, text = _over(kept("message_delay"), messages.sum(axis=-1)), "mean time from writing a message to its delivery"
+    out["message_delay"] = _array((*by_class, "message"), mean, "s", f"{text}, by class of the sender", message=kinds)
+    mean, text = _over(kept("block_latency"), latency.sum(axis=-1)), "mean time from a request to its block"
+    out["block_latency"] = _array(by_class, mean, "s", f"{text}, by class of the asker")
+    text = "connections on which a leecher is served, mean over time"
+    out["download_slots"] = _array(by_class, kept("slots"), "1", text)
+    if program.fidelity == "full":
+        out["unchokes_received"] = _array(peer, kept("wins"), "1", "unchokes that came to the peer")
     text = "bytes that left the uplink, headers included"
-    out["uplink_bytes"] = _array(("replica", "peer", "traffic"), bytes_, "B", text, traffic=traffic)
-    drops = np.array([u.drops for u in seen])
+    out["uplink_bytes"] = _array((*peer, "traffic"), kept("bytes"), "B", text, traffic=traffic)
     for way, name in enumerate(("uplink", "downlink")):
-        text = f"packets dropped at the {name}'s queue"
-        out[f"{name}_drops"] = _array(("replica", "peer"), drops[..., way], "1", text)
+        out[f"{name}_drops"] = _array(peer, drops[..., way], "1", f"packets dropped at the {name}'s queue")
     coord = _array(("sender_class",), classes, "1", "class of the sender")
     return {
         name: one._replace(coords=one.coords | ({"sender_class": coord} if "sender_class" in one.variable.dims else {}))
@@ -238,17 +239,6 @@ def _paths(rows: Sequence[replica.Replica]) -> dict[str, Labelled]:
         "path_rtt": _array(dims, rtt, "s", "mean round-trip time between the peer and each other one"),
         "path_loss": _array(dims, loss, "1", "mean loss between the peer and each other one"),
     }
-
-
-def _segment_payloads(transport: Transport, program: Program, rows: Sequence[replica.Replica]) -> Labelled:
-    """Segments by payload: a burst is cut into the largest segments allowed and a remainder."""
-    sizes, counts = segments(
-        np.array([row.bursts for row in rows]),
-        int(program.unit.min()),
-        transport.tso_segment if program.tso else transport.mss,
-    )
-    payload = _array(("payload",), sizes, "B", "payload of a segment")
-    return _array(("replica", "payload"), counts, "1", "segments sent", payload=payload)
 
 
 def segments(bursts: replica.Floats, unit: int, largest: int) -> tuple[NDArray[np.int64], replica.Floats]:

@@ -60,7 +60,11 @@ def build(program: Program, seed: int, replica: int) -> Swarm:
     _fill_blocks(s, program)
     _fill_peers(s, program, random)
     _start_clock(s, program)
-    _hand_out_rows(s)
+    # all rows of requests are free
+    c, rows = s.clock[0], s.row_owner.size
+    s.conn.row = -1
+    s.row_owner[:] = -1 - np.arange(1, rows + 1)
+    c.free_row, c.n_free_rows = 0, rows
     return s
 
 
@@ -238,14 +242,6 @@ def free_nodes(s: Swarm | Flow, timers: int) -> None:
     s.node.next[timers:] = np.arange(timers + 1, s.node.size + 1)
     s.node.next[-1] = calendar.NONE
     s.clock[0].free, s.clock[0].n_free = timers, s.node.size - timers
-
-
-def _hand_out_rows(s: Swarm) -> None:
-    """All rows of requests are free."""
-    c, rows = s.clock[0], s.row_owner.size
-    s.conn.row = -1
-    s.row_owner[:] = -1 - np.arange(1, rows + 1)
-    c.free_row, c.n_free_rows = 0, rows
 
 
 def more_rows(s: Swarm) -> Swarm:

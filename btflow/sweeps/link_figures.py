@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -161,11 +160,6 @@ class _Run:
     def __getitem__(self, name: str) -> Floats:
         return np.asarray(self._measured[name].values, np.float64)
 
-    @cached_property
-    def goodput(self) -> Floats:
-        """Of each flow [B/s] (flows,)."""
-        return self["goodput"]
-
 
 def _queues(run: _Run) -> dict[str, Floats]:
     """Return the figures of each queue that has a limited rate, by name."""
@@ -190,7 +184,7 @@ def _queues(run: _Run) -> dict[str, Floats]:
 
 def _of_data(run: _Run) -> Floats:
     """Return the figures of all data flows."""
-    goodput = run.goodput[run.data]
+    goodput = run["goodput"][run.data]
     total = float(goodput.sum()) if len(goodput) else np.nan
     return np.array([total, _jain(goodput), _again(run, run.data), _finish(run, run.data, np.max)])
 
@@ -200,8 +194,8 @@ def _of_group(run: _Run, number: int) -> Floats:
     flows = np.flatnonzero(run.group == number)
     if not len(flows):
         return np.full(len(GROUP), np.nan)
-    goodput = run.goodput[flows]
-    total = float(run.goodput[run.data].sum())
+    goodput = run["goodput"][flows]
+    total = float(run["goodput"][run.data].sum())
     counts = run.scenario.flows[number].kind not in APART and total > 0.0
     return np.array(
         [

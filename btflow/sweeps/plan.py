@@ -53,7 +53,7 @@ def _words(design: Design) -> Iterator[tuple[str, str]]:
 def _meaning(document: Document[Any], name: str, text: str) -> str:
     """Return what a word makes of fields, those of parameters that follow too; empty if it stands for itself."""
     if not document.has_values(name):
-        content = document.assigner.by_path(name, text).setting.content
+        content = document.assigner.read(name, text).setting.content
         return inline(content) if isinstance(content, dict) else ""
     follow = {p.name for p in document.parameters.values() if p.default_from == name}
     settings = document.assigner.assign({name: text}).settings
@@ -74,7 +74,7 @@ def _content(document: Document[Any], name: str, value: object) -> object:
         value = inline(value)
     if document.has_values(name) or not _names_file(value):
         return value
-    content = document.assigner.by_path(name, value).setting.content
+    content = document.assigner.read(name, value).setting.content
     return inline(content) if isinstance(content, dict) else value
 
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import types
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -252,12 +253,21 @@ def test_json_is_one_object(run: Run) -> None:
     assert found["version"]
 
 
-def test_a_swarm_that_does_not_finish_is_one_message(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stuck(*_: object, **__: object) -> None:
-        raise SimulationError("3 of 5 leechers had not finished")
-
-    monkeypatch.setattr(sys.modules["btflow.swarm.run"], "simulate", stuck)
-    assert run("run", "rao2010") == (1, "", "btflow: error: 3 of 5 leechers had not finished\n")
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (SimulationError("3 of 5 leechers had not finished"), 1, "error: 3 of 5 leechers had not finished\n"),
+        (MemoryError(), 2, "error: out of memory: take fewer leechers"),
+        (KeyboardInterrupt(), 130, "interrupted\n"),
+    ],
+)
+def test_what_ends_a_swarm_is_one_message(
+    run: Run, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, said: str
+) -> None:
+    monkeypatch.setattr(sys.modules["btflow.swarm.run"], "simulate", Mock(side_effect=error))
+    found, out, err = run("run", "rao2010")
+    assert (found, out, err.count("\n")) == (code, "", 1)
+    assert err.startswith(f"btflow: {said}")
 
 
 def test_text_shows_times_and_what_they_are_made_of(run: Run) -> None:
@@ -362,33 +372,12 @@ def test_what_is_not_a_file_is_not_replaced(run: Run, tmp_path: Path) -> None:
     assert "is not a file that can be replaced" in err
 
 
-def test_out_of_memory_is_one_message(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def exhausted(*_: object, **__: object) -> None:
-        raise MemoryError
-
-    monkeypatch.setattr(sys.modules["btflow.swarm.run"], "simulate", exhausted)
-    code, out, err = run("run", "rao2010")
-    assert (code, out) == (2, "")
-    assert err.startswith("btflow: error: out of memory: take fewer leechers")
-    assert err.count("\n") == 1
-
-
 def test_nothing_runs_when_a_file_cannot_be_written(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[object] = []
     monkeypatch.setattr(sys.modules["btflow.swarm.run"], "simulate", lambda *a, **_: calls.append(a))
     assert run("run", "rao2010", "--out", str(tmp_path / "none" / "x.nc"))[0] == 2
     assert calls == []
     assert list(tmp_path.iterdir()) == []
-
-
-def test_interrupt_exits_with_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(sys.modules["btflow.swarm.run"], "simulate", interrupted)
-    code, out, err = run("run", "rao2010")
-    assert (code, out) == (130, "")
-    assert err.strip() == "btflow: interrupted"
 
 
 @pytest.mark.slow

@@ -86,18 +86,12 @@ def anew(read: Document[Any]) -> Document[Any]:
 
 @pytest.mark.slow
 @settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
-@given(choices(most_paths=0))
-def test_parameters_make_what_the_whole_file_gives(choice: tuple[str, dict[str, object]]) -> None:
-    model, given = choice
-    assert outcome(DOCUMENTS[model], given) == outcome(anew(DOCUMENTS[model]), given)
-
-
-@pytest.mark.slow
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
-@given(choices(most_paths=3))
-def test_paths_make_what_the_whole_file_gives(choice: tuple[str, dict[str, object]]) -> None:
-    model, given = choice
-    assert outcome(DOCUMENTS[model], given) == outcome(anew(DOCUMENTS[model]), given)
+@given(choices(most_paths=0), choices(most_paths=3))
+def test_parameters_and_paths_make_what_the_whole_file_gives(
+    parameters: tuple[str, dict[str, object]], paths: tuple[str, dict[str, object]]
+) -> None:
+    for model, chosen in (parameters, paths):
+        assert outcome(DOCUMENTS[model], chosen) == outcome(anew(DOCUMENTS[model]), chosen)
 
 
 @pytest.mark.slow

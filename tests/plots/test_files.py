@@ -43,23 +43,23 @@ def test_the_command_line_writes_pictures(tmp_path: Path, run: Run) -> None:
     assert (tmp_path / "link.pdf").read_bytes().startswith(b"%PDF")
 
 
-def test_without_kaleido(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("btflow.files.find_spec", lambda _: None)
-    with pytest.raises(InputError, match=r"needs Kaleido, which is not installed.*image.*\.html"):
-        plots.save(drawn(), tmp_path / "figure.png")
-    assert not list(tmp_path.iterdir())
-
-
-def test_without_chromium(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("choreographer.browsers.chromium.Chromium.find_browser", lambda **_: None)
-    with pytest.raises(InputError, match=r"needs a Chromium to be drawn with.*BROWSER_PATH.*\.html"):
-        plots.save(drawn(), tmp_path / "figure.png")
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_browser_path_without_a_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("BROWSER_PATH", str(tmp_path / "chromium"))
-    with pytest.raises(InputError, match=r"path = .*BROWSER_PATH, .*chromium, is no program; allowed: "):
+@pytest.mark.parametrize(
+    ("lacks", "said"),
+    [
+        ("btflow.files.find_spec", r"needs Kaleido, which is not installed.*image.*\.html"),
+        (
+            "choreographer.browsers.chromium.Chromium.find_browser",
+            r"needs a Chromium to be drawn with.*BROWSER_PATH.*\.html",
+        ),
+        ("BROWSER_PATH", r"path = .*BROWSER_PATH, .*chromium, is no program; allowed: "),
+    ],
+)
+def test_without_what_draws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lacks: str, said: str) -> None:
+    if lacks == "BROWSER_PATH":
+        monkeypatch.setenv(lacks, str(tmp_path / "chromium"))
+    else:
+        monkeypatch.setattr(lacks, lambda *_, **__: None)
+    with pytest.raises(InputError, match=said):
         plots.save(drawn(), tmp_path / "figure.png")
     assert not list(tmp_path.iterdir())
 

@@ -24,21 +24,12 @@ def test_two_lanes_share_the_cap() -> None:
     assert times == pytest.approx(full, abs=1.0001 * TURN / CAP)
 
 
-@pytest.mark.parametrize("size", [1, 2, 5])
-def test_a_lone_lane_is_as_in_full(size: int) -> None:
+@pytest.mark.parametrize(("size", "rtt"), [(1, 0.0), (2, 0.0), (5, 0.0), (1, 0.1), (1, 0.4)])
+def test_a_lone_lane_is_as_in_full_three_half_round_trips_before_its_first_byte(size: int, rtt: float) -> None:
     swarm = btflow.load("rao2010", leechers=1, file_size=f"{size} MB", arrival_spread="0 s")
+    swarm = swarm.set(rtt=f"{rtt} s", initial_window=30, **{"transport.nagle": False}) if rtt else swarm
     flow, full = (btflow.simulate(swarm, seed=1, fidelity=f)["completion_time"].values[0, 1] for f in FIDELITIES[::-1])
-    assert flow == pytest.approx(10.0 + (64 * size * BLOCK - LAST) / CAP)
-    assert flow == pytest.approx(full)
-
-
-@pytest.mark.parametrize("rtt", [0.1, 0.4])
-def test_three_half_round_trips_before_the_first_byte(rtt: float) -> None:
-    swarm = btflow.load(
-        "rao2010", leechers=1, file_size="1 MB", arrival_spread="0 s", rtt=f"{rtt} s", initial_window=30
-    ).set(**{"transport.nagle": False})
-    flow, full = (btflow.simulate(swarm, seed=1, fidelity=f)["completion_time"].values[0, 1] for f in FIDELITIES[::-1])
-    assert flow == pytest.approx(10.0 + 1.5 * rtt + (64 * BLOCK - LAST) / CAP)
+    assert flow == pytest.approx(10.0 + 1.5 * rtt + (64 * size * BLOCK - LAST) / CAP)
     assert flow == pytest.approx(full)
 
 

@@ -106,16 +106,14 @@ def test_a_seeds_slots_are_labelled_by_peer(result: xr.Dataset) -> None:
     assert result.slots_dry.isel(replica=0).values.tolist() == [6, 0, 0, 0]
 
 
-def test_segments_without_offload_are_full_ones_and_a_remainder(result: xr.Dataset) -> None:
+@pytest.mark.parametrize(
+    ("tso", "expected"),
     # 10 bursts of 1380 B; 4 of 2760 = 1448 + 1312 B; 1 of 4140 = 2 * 1448 + 1244 B
-    count = dict(zip(result.payload.values.tolist(), result.segment_payload_count[0].values.tolist(), strict=True))
-    assert count == {1244: 1, 1312: 4, 1380: 10, 1448: 6}
-
-
-def test_segments_with_offload_are_whole_bursts() -> None:
-    result = made.dataset(tso=True)
-    count = dict(zip(result.payload.values.tolist(), result.segment_payload_count[0].values.tolist(), strict=True))
-    assert count == {1380: 10, 2760: 4, 4140: 1}
+    [(False, {1244: 1, 1312: 4, 1380: 10, 1448: 6}), (True, {1380: 10, 2760: 4, 4140: 1})],
+)
+def test_segments_are_full_ones_and_a_remainder_or_with_offload_bursts(tso: bool, expected: dict[int, int]) -> None:
+    found = made.dataset(tso=tso)
+    assert dict(zip(found.payload.values.tolist(), found.segment_payload_count[0].values, strict=True)) == expected
 
 
 @given(

@@ -110,21 +110,22 @@ def test_a_file_that_has_changed_is_refused(here: Path, way: str) -> None:
     assert bits(read(path)).identical(before)
 
 
-def test_files_that_change_places_are_refused(here: Path) -> None:
-    path = here / "s.zarr"
-    api.execute(WAYS["varied"](), path, Running(jobs=1))
-    transport(here / "a.toml", 30)
-    transport(here / "b.toml", 1)
-    with pytest.raises(InputError, match=r"transport = a\.toml has changed"):
-        api.execute(WAYS["varied"](), path, Running(jobs=1), resume=True)
-
-
-@pytest.mark.parametrize("way", ["fixed", "loaded"])
-def test_a_file_that_is_set_and_has_changed_is_refused(here: Path, way: str) -> None:
+@pytest.mark.parametrize(
+    ("way", "written", "said"),
+    [
+        ("varied", {"a.toml": 30, "b.toml": 1}, r"transport = a\.toml has changed"),  # they change places
+        ("fixed", {"b.toml": 20}, "another scenario"),
+        ("loaded", {"b.toml": 20}, "another scenario"),
+    ],
+)
+def test_files_that_change_places_or_are_set_and_have_changed_are_refused(
+    here: Path, way: str, written: dict[str, int], said: str
+) -> None:
     path = here / "s.zarr"
     api.execute(WAYS[way](), path, Running(jobs=1))
-    transport(here / "b.toml", 20)
-    with pytest.raises(InputError, match="another scenario"):
+    for name, window in written.items():
+        transport(here / name, window)
+    with pytest.raises(InputError, match=said):
         api.execute(WAYS[way](), path, Running(jobs=1), resume=True)
 
 

@@ -142,17 +142,12 @@ def acknowledged(x, i, number, stamp, owd, t):
     sender.ack_arrives(net, i, f, t, number, stamp, owd)
     net.clock[0].acked = i
     if was == state.CONNECTING and f.running == state.CONNECTED:
-        greet(x, i, t)
-
-
-@kernel
-def greet(x, i, t):
-    """The other side has answered the SYN of flow `i`: the handshake follows, if this is what it is for."""
-    s = x.swarm
-    h = connections.end_of(s, i)
-    if i == connections.control_flow(s, h):
-        stream.write(x, i, HANDSHAKE, NIL, s.rules.handshake_size, t, t)
-        stream.push(x, i, t)
+        # the other side has answered the SYN of flow `i`: the handshake follows, if this is what it is for
+        s = x.swarm
+        h = connections.end_of(s, i)
+        if i == connections.control_flow(s, h):
+            stream.write(x, i, HANDSHAKE, NIL, s.rules.handshake_size, t, t)
+            stream.push(x, i, t)
 
 
 @kernel

@@ -33,7 +33,8 @@ def block_arrival(s, p, u, t, active, units, more):
         return t
     h = np.int64(s.lane[u].h)
     w = s.wire[h]
-    gap = gap_between(s, p, active)
+    # time between two writes of a lane of peer `p` while `active` lanes share its limit [s]; a quota is one write
+    gap = 0.0 if limiter.in_quotas(s, p) else active * s.peer[p].unit * s.peer[p].per_byte
     lane, ahead = s.lane[u], w.rtt > 0.0 and s.end[h].message_at > t
     catch_up(s, p, w, lane.since)
     last_sent, last_arrival, small_acked, held = w.last_sent, w.last_arrival, w.small_acked, w.held
@@ -61,12 +62,6 @@ def block_arrival(s, p, u, t, active, units, more):
     elif s.peer[p].last_have > lane.since:
         tcp.control_arrival(s, w, t)
     return arrival
-
-
-@kernel
-def gap_between(s, p, active):
-    """Time between two writes of a lane of peer `p` while `active` lanes share its limit [s]; a quota is one write."""
-    return 0.0 if limiter.in_quotas(s, p) else active * s.peer[p].unit * s.peer[p].per_byte
 
 
 # -- one path for all --------------------------------------------------------------------------------------------------

@@ -162,18 +162,6 @@ def count_idle_ends(s, p, n, kept):
 
 
 @kernel
-def count_dry(s, p, t):
-    """Count the slots of a seed and those where no request waits, as its timer finds them (statistics only)."""
-    sync(s, p, t)
-    for i in range(s.peer[p].n_order):
-        h = listed(s, p, i)
-        if s.up[h] & state.UNCHOKED != 0 and s.up[h] & state.INTERESTED_IN_US != 0:
-            s.peer[p].slots_seen += 1
-            if not queued(s, h):
-                s.peer[p].slots_dry += 1
-
-
-@kernel
 def rechoke_seed(s, p, t, forced):
     """Keep the best of the unchoked, then fill the free slots from the list; returns how many were free."""
     slots = np.int64(s.peer[p].upload_slots)
@@ -242,7 +230,14 @@ def tick(s, p, t):
         choking_ranked.rechoke(s, p, t, rules.renews(ends.client_of(s, p), s.session[p], t))
     elif ends.seeding(s, p):
         slots = np.int64(peer.upload_slots)
-        count_dry(s, p, t)
+        # count the slots of a seed and those where no request waits, as its timer finds them (statistics only)
+        sync(s, p, t)
+        for i in range(s.peer[p].n_order):
+            h = listed(s, p, i)
+            if s.up[h] & state.UNCHOKED != 0 and s.up[h] & state.INTERESTED_IN_US != 0:
+                s.peer[p].slots_seen += 1
+                if not queued(s, h):
+                    s.peer[p].slots_dry += 1
         rechoke_seed(s, p, t, np.int64(rules.forced_unchokes(slots, peer.ticks, peer.opened)))
         peer.opened = 0
     else:

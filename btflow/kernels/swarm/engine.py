@@ -92,7 +92,14 @@ def take(s, n, t):
     kind, target, arg, generation = np.int64(node.kind), np.int64(node.target), np.int64(node.arg), node.generation
     calendar.give_node(s, n)
     if kind == state.HAVE_ALL:
-        have_all(s, target, arg, generation, t)
+        # the HAVE of peer p's piece number `count - 1` reaches its neighbours at `place`, but not past one on its own
+        base = target << s.rules.slot_bits
+        for slot in range(s.peer[target].top):
+            h = base + slot
+            if ends.linked(s, h) and (
+                generation == state.EVERYWHERE or s.peer[ends.neighbour(s, h)].place == generation
+            ):
+                have_timely(s, h, arg, t)
     elif kind == state.START:
         peer_set.start_client(s, target, t)
     elif kind == state.TRACKER_REPLY:
@@ -123,7 +130,13 @@ def pulse(s, p, t):
 def hear(s, kind, h, arg, t):
     """A message reaches end `h`, whose handshake may be under way."""
     if s.conn[h].state == state.CONNECTING:
-        set_up_step(s, kind, h, t)
+        # a message reaches an end whose handshake is under way: anything but a refusal or a SYN completes it
+        if kind == state.SYN:
+            peer_set.got_syn(s, h, t)
+        elif kind == state.REFUSED:
+            peer_set.release(s, h, t)
+        else:
+            peer_set.ready(s, h, t)
     receive(s, kind, h, arg, t)
 
 
@@ -165,17 +178,6 @@ def receive(s, kind, h, arg, t):
         picking_whole.got_allowed(s, h, arg, t)
     elif kind == state.HAVE_ONE:
         have_timely(s, ends.mate(s, h), arg, t)
-
-
-@kernel
-def set_up_step(s, kind, h, t):
-    """A message reaches an end whose handshake is under way: anything but a refusal or a SYN completes it."""
-    if kind == state.SYN:
-        peer_set.got_syn(s, h, t)
-    elif kind == state.REFUSED:
-        peer_set.release(s, h, t)
-    else:
-        peer_set.ready(s, h, t)
 
 
 @kernel
@@ -304,16 +306,6 @@ def have_alone(s, g, count, t):
     h = ends.mate(s, g)
     messages.arrived_alone(s, h)
     tell(s, h, count, t)
-
-
-@kernel
-def have_all(s, p, count, place, t):
-    """The HAVE of peer p's piece number `count - 1` reaches its neighbours at `place`, but not past one on its own."""
-    base = p << s.rules.slot_bits
-    for slot in range(s.peer[p].top):
-        h = base + slot
-        if ends.linked(s, h) and (place == state.EVERYWHERE or s.peer[ends.neighbour(s, h)].place == place):
-            have_timely(s, h, count, t)
 
 
 @kernel

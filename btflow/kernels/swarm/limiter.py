@@ -54,12 +54,6 @@ def block_number(entry):
 
 
 @kernel
-def message_units(s, p, block):
-    """Turns one PIECE message of peer `p` takes."""
-    return rules.turns(s.rules, rules.block_bytes(s.rules, block), np.int64(s.peer[p].unit))
-
-
-@kernel
 def place(s, seq):
     """Where request number `seq` stands in the list of its end."""
     return seq & (s.requests.shape[1] - 1)
@@ -104,7 +98,7 @@ def load(s, h, t):
         asked = entry(s, h, np.int64(c.up_head))
         if asked > -WITHDRAWN:
             p = h >> s.rules.slot_bits
-            c.full = message_units(s, p, block_number(asked))
+            c.full = rules.turns(s.rules, rules.block_bytes(s.rules, block_number(asked)), np.int64(s.peer[p].unit))
             s.turns[h] = c.full
             if limiter_shares.by_shares(s, p):
                 c.full += 1

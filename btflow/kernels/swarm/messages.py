@@ -271,14 +271,8 @@ def choke(s, h, t):
     if s.turns[h] > 0 and s.up[h] & state.RINGED != 0:
         sync(s, h >> s.rules.slot_bits, t)
     if not part_sent(s, h):
-        tell_choke(s, h, t)
-
-
-@kernel
-def tell_choke(s, h, t):
-    """CHOKE goes out at once."""
-    note_choke(s, h, t)
-    send(s, h, state.CHOKE, state.NIL, t)
+        note_choke(s, h, t)
+        send(s, h, state.CHOKE, state.NIL, t)
 
 
 @kernel
@@ -303,14 +297,7 @@ def unchoke(s, h, t):
         s.tally[h].sent_since = 0.0
     if s.turns[h] > 0 and s.up[h] & state.RINGED != 0:
         sync(s, h >> s.rules.slot_bits, t)
-    if not part_sent(s, h):
-        tell_unchoke(s, h, t)
-
-
-@kernel
-def tell_unchoke(s, h, t):
-    """UNCHOKE goes out at once, unless the CHOKE it takes back was never sent."""
-    if s.up[h] & state.TOLD == 0:
+    if not part_sent(s, h) and s.up[h] & state.TOLD == 0:  # else the CHOKE it takes back was never sent
         note_unchoke(s, h, t)
         send(s, h, state.UNCHOKE, state.NIL, t)
 

@@ -154,7 +154,10 @@ def leaves(s, w, t, size, small):
     if second and w.small_waits == 1:
         w.small_acked = t + w.rtt
     if w.ack_waits == 1 and not second:
-        timer_fires(s, w)
+        # nothing else has come: the next ACK waits longer, or they begin anew after a message (tcp_delack_timer)
+        restart = w.interactive == 1
+        w.ack_delay = s.rules.delayed_ack if restart else min(2.0 * w.ack_delay, w.rtt + s.rules.rto_min)
+        w.interactive = 0
     hear(s, w, t)
     short = is_short(s, w, size)
     at_once = w.interactive == 0 and (w.prompt > 0 or short or s.rules.push_acks == 1)
@@ -175,14 +178,6 @@ def ack_wait(s, w, short):
         return w.ack_delay
     most = INTERACTIVE if w.interactive == 1 or short else LONGEST
     return min(w.ack_delay, most * least, max(w.rtt, least))
-
-
-@kernel
-def timer_fires(s, w):
-    """Nothing else has come: the next ACK waits longer, or they begin anew after a message (tcp_delack_timer)."""
-    restart = w.interactive == 1
-    w.ack_delay = s.rules.delayed_ack if restart else min(2.0 * w.ack_delay, w.rtt + s.rules.rto_min)
-    w.interactive = 0
 
 
 @kernel

@@ -42,13 +42,6 @@ def other_is_seed(s, h):
 
 
 @kernel
-def untold(s, h):
-    """True if the other side has pieces we were not told of yet."""
-    g = mate(s, h)
-    return s.told[g] < s.n_log[g >> s.rules.slot_bits]
-
-
-@kernel
 def begun_piece(s, h):
     """Strict priority: the begun piece with fewest known copies, ties at random; on seeds only those begun on seeds."""
     p = h >> s.rules.slot_bits
@@ -79,7 +72,9 @@ def random_piece(s, h):
 def rarest_piece(s, h):
     """Rarest first over the copies known among the connected peers; ties by the client's own random order."""
     p, q = h >> s.rules.slot_bits, neighbour(s, h)
-    news = untold(s, h)
+    # whether the other side has pieces we were not told of yet
+    g = mate(s, h)
+    news = s.told[g] < s.n_log[g >> s.rules.slot_bits]
     best, fewest = NOTHING, 1 << 30
     rank = np.uint64(0)
     for word in range(s.has.shape[1]):

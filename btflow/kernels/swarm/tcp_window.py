@@ -108,22 +108,6 @@ def reduce(s, w, timeout):
 
 
 @kernel
-def limiting(s, w):
-    """True if the window counts as the limit, so that it may grow: within a burst of full (tcp_is_cwnd_limited).
-
-    The other half of RFC 2861, a window that shrinks while it is not the limit, does nothing in this kernel: its clock
-    (snd_cwnd_stamp) is set anew by every acknowledgement, and after a timeout without one comes the reset of idleness.
-    """
-    return s.rules.window_validation == 0 or w.in_round + s.rules.dupacks >= int(w.cwnd)
-
-
-@kernel
-def round_length(s, w):
-    """Time from a round's first segment to the acknowledgement of its last, which a delayed ACK holds if it is odd."""
-    return w.rtt + s.rules.delayed_ack if w.in_round & 1 and w.quick < w.in_round else w.rtt
-
-
-@kernel
 def round_acks(s, w):
     """Acknowledgements of a round: one per segment while the receiver is quick, else one per two."""
     if w.quick >= w.in_round:
@@ -143,7 +127,10 @@ def end_round(s, w, t):
     elif w.repairing > 0:  # the recovery ends with what left before the third duplicate ACK
         acks -= s.rules.dupacks
     w.repairing = 0
-    if acks > 0.0 and limiting(s, w):
+    # The window grows only while it is the limit: within a burst of full (tcp_is_cwnd_limited). The other half of RFC
+    # 2861, a window that shrinks while it is not, does nothing in this kernel: its clock (snd_cwnd_stamp) is set anew
+    # by every acknowledgement, and after a timeout without one comes the reset of idleness.
+    if acks > 0.0 and (s.rules.window_validation == 0 or w.in_round + s.rules.dupacks >= int(w.cwnd)):
         grow(s, w, t, acks)
     if w.falling > 0 and w.recovered <= t:
         w.repairing = w.falling
@@ -165,7 +152,8 @@ def next_departure(s, w, written):
     """When a segment written at `written` leaves: now if the round has room, else with the next round."""
     if written >= w.timeout_at:
         time_out(s, w)
-    length = round_length(s, w)
+    # time from a round's first segment to the acknowledgement of its last, which a delayed ACK holds if it is odd
+    length = w.rtt + s.rules.delayed_ack if w.in_round & 1 and w.quick < w.in_round else w.rtt
     if written >= w.round_at + length:
         if w.in_round > 0:
             end_round(s, w, w.round_at + length)
