@@ -152,6 +152,14 @@ class ParametrisedModel(FrozenModel):
 Model = TypeVar("Model", bound=ParametrisedModel)
 
 
+def _as_it_is(model: Model) -> Model:
+    return model
+
+
+def _none_unused(_model: ParametrisedModel, _own: Set[Keys]) -> Iterable[ScenarioError]:
+    return ()
+
+
 @dataclass(frozen=True)
 class ModelKind(Generic[Model]):
     """A kind of model files.
@@ -174,11 +182,11 @@ class ModelKind(Generic[Model]):
     model: type[Model]
     references: Mapping[str, str]
     named: Mapping[str, tuple[str, str]]
-    finish: Callable[[Model], Model] = lambda model: model
+    finish: Callable[[Model], Model] = _as_it_is
     rivals: tuple[tuple[str, ...], ...] = ()
     supersedes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
-    unused: Callable[[Model, Set[Keys]], Iterable[ScenarioError]] = lambda _model, _own: ()
+    unused: Callable[[Model, Set[Keys]], Iterable[ScenarioError]] = _none_unused
 
     def pattern(self, keys: Sequence[str]) -> str:
         """Return the dotted path of a field with these keys, ``*`` in place of the name of an entry."""
