@@ -30,6 +30,8 @@ def calibrate(
     from btflow.lines.compared import compare, known
     from btflow.lines.fitting import fit
 
+    if options["way"] is not None and options["rate"] is None:
+        raise InputError("--way", options["way"], "is the way of --rate, which is not given", "--rate beside it")
     with _named_as_options(), bar(SHARE, 1, shown=not as_json) as progress:
         line = fit(
             *given,

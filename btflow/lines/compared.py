@@ -102,6 +102,8 @@ def compare(line: Line, *, cc: str | None = None, seed: int = 0) -> Comparison:
     """
     if not isinstance(line, Line):
         raise InputError("line", line, "is no line", "what btflow.lines.fit returns")
+    if cc is not None and not isinstance(cc, str):
+        raise InputError("cc", cc, "is no name", "a congestion control, such as bbr")
     if any(queue.given is None and queue.wait is None for _, queue in line.ways):
         hint = 'such as "100 packets"'
         raise InputError("buffer", None, "is needed for a simulation: the files do not show it", hint)

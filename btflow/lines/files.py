@@ -41,6 +41,8 @@ def format_of(path: str | PathLike[str]) -> str | None:
     try:
         with open_file(Path(path_name(FIELD, path))) as stream:
             head = stream.read(_HEAD)
+    except DamagedError:
+        return "damaged"
     except OSError:
         return None
     return _format(head) or _first(_OTHERS, _text(head))

@@ -19,7 +19,7 @@ from btflow.errors import InputError
 from btflow.lines import files
 from btflow.lines.line import Estimate, Line, Queued
 from btflow.lines.queue import queue_of
-from btflow.lines.rate import rate_of
+from btflow.lines.rate import CONFLICT, rate_of
 from btflow.lines.traces import FIELD, WAYS, Delays, Load, Trace, Way
 from btflow.lines.waits import EMPTY, FEWEST, HOSTS, Seen, in_order, roughly, trimmed, waits_of
 from btflow.units import format_quantity, parse_quantity
@@ -145,6 +145,9 @@ def _once(traces: Sequence[Trace]) -> list[Trace]:
         for number, trace in enumerate(found):
             if trace.kind == "capture":
                 found[number] = replace(trace, loads=tuple(replace(a, cc=controls[0]) for a in trace.loads))
+    elif captures:
+        said = "a capture does not show the congestion control: CUBIC is taken, Linux's default"
+        found[-1] = replace(found[-1], notes=(*found[-1].notes, said))
     return found
 
 
@@ -169,6 +172,9 @@ def _fitted(traces: Sequence[Trace], way: Way, given: _Given) -> Line:
     ways = [w for w in WAYS if any(load.way == w for load in loads)]
     if len(ways) > 1:
         given = replace(given, rate=None)
+    if given.rate is not None and max(map(roughly, loads)) > (1 + CONFLICT) * given.rate:
+        said, carried = (f"{8e-6 * rate:.3g} Mbit/s" for rate in (given.rate, max(map(roughly, loads))))
+        raise InputError("rate", said, f"is less than the load, {carried}", "the rate of the line")
     rates = {w: given.rate or max(roughly(load) for load in loads if load.way == w) for w in ways}
     _check_base(given.rtt, delays)
     base = _base(delays, loads, min(rates.values())) if given.rtt is None else Estimate(*[given.rtt] * 3)

@@ -56,11 +56,21 @@ class _Timestamp(BaseModel):
     timesecs: Number
 
 
+class _Ends(BaseModel):
+    local_host: str = ""
+
+
 class _Start(BaseModel):
     timestamp: _Timestamp | None = None
     test_start: _TestStart | None = None
     tcp_mss_default: Annotated[int, Field(ge=0, le=65535)] = 0
     accepted_connection: Any = None
+    connected: list[_Ends] = []
+
+    @property
+    def host(self) -> str:
+        """Address of the client."""
+        return self.connected[0].local_host if self.connected else ""
 
 
 class _Server(BaseModel):
@@ -135,7 +145,9 @@ def _part(name: str, found: _File, test: _TestStart, way: Way) -> tuple[Load, De
     lost = np.array([row[0].end for row in sending if sum(stream.retransmits for stream in row) > 0])
     arrived = (total.bytes, total.seconds) if total is not None and total.seconds > 0 and total.bytes > 0 else None
     counted: Literal["arrived", "written"] = "arrived" if arriving else "written"
-    load = Load(way, test.num_streams, edges, goodput, counted, segment, header_of(segment), lost)
+    load = Load(
+        way, test.num_streams, edges, goodput, counted, segment, header_of(segment, ":" in found.start.host), lost
+    )
     load = replace(load, arrived=arrived, cc=found.end.sender_tcp_congestion, paced=test.target_bitrate / 8)
     timed = [(row[0].end, np.median(rtts) / 1e6) for row in sending if (rtts := [one.rtt for one in row if one.rtt])]
     if not timed:

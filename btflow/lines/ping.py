@@ -35,6 +35,9 @@ _WRAP = 2**16
 _NEAR = 1000
 """Numbers that a reply may be late, or that may be lost where they wrap. Chosen: at 10 ms between pings, 10 s."""
 
+AT_WAIT = 0.8
+"""Share of its period from which on the longest reply to fping says that others took longer. Chosen."""
+
 LONGEST = 600.0
 """Round-trip time [s] above which there is none: a wrong unit."""
 
@@ -133,8 +136,15 @@ def read(name: str, text: str) -> Trace:
         raise unusable(name, reason, f"at most {MOST_PINGS:,} pings: measure for a minute or two")
     size, step = float(np.median([reply.size for reply in replies])), min(reply.step for reply in replies)
     sent, rtt, lost, begun = _placed(log, not any(np.isnan(reply.stamp) for reply in replies))
+    notes = _notes(log, begun is not None)
+    if len(lost) and replies[0].host and rtt.max() > AT_WAIT * np.median(np.diff(sent)):
+        lost = np.zeros(0)
+        notes = [
+            *notes,
+            "fping waits as long as its period: longer round trips are missing, as if lost (fping -t 5000)",
+        ]
     delays = Delays("pings", sent, rtt, size, lost, step)
-    return Trace(name, "ping log", begun, (delays,), (), tuple(_notes(log, begun is not None)))
+    return Trace(name, "ping log", begun, (delays,), (), tuple(notes))
 
 
 def _reply(name: str, number: int, line: str) -> _Reply | None:

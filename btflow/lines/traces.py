@@ -40,9 +40,10 @@ SEGMENT = 1448
 """Payload of a full one, where a file does not say [B]."""
 
 
-def header_of(segment: float) -> float:
+def header_of(segment: float, version6: bool = False) -> float:
     """Return the headers of a full segment [B], where a file shows its payload alone [B]."""
-    return HEADER - 12 if segment > SEGMENT else HEADER  # without time stamps
+    stamps = 0 if segment > SEGMENT - 20 * version6 else 12
+    return 40 + 20 * version6 + stamps
 
 
 @dataclass(frozen=True, eq=False)

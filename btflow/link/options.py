@@ -75,7 +75,8 @@ def _split(what: str, text: object, keys: tuple[str, ...], form: str) -> tuple[s
     for setting in settings:
         key, equals, value = (part.strip() for part in setting.partition("="))
         if not equals or key not in keys:
-            raise InputError(what, text, f"has {setting.strip()[:30]!r}, which is no KEY=VALUE", ", ".join(keys))
+            why = "whose key is unknown" if equals else "which is no KEY=VALUE"
+            raise InputError(what, text, f"has {setting.strip()[:30]!r}, {why}", ", ".join(keys))
         if key in given:
             raise InputError(what, text, f"gives {key} twice", "each key once")
         given[key] = value

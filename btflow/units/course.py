@@ -100,8 +100,10 @@ def read_course(text: str, kind: Kind, field: str, read: Callable[[str], Value])
             fail(f"{shown} says no time", f"a value, and others from a time on: {form}")
         begin.append(one(time, lambda text: parse_quantity(text, "time")))
         values.append(one(value, read))
-        if begin[-1] <= begin[-2] or len(begin) > MOST_STEPS:
-            fail(f"{shown} is not after the one before", f"times that rise, {MOST_STEPS:,} at most")
+        if begin[-1] <= begin[-2]:
+            fail(f"{shown} is not after the one before", "times that rise")
+        if len(begin) > MOST_STEPS:
+            fail("has too many steps", f"at most {MOST_STEPS:,}")
     return Course(values[0], text.strip(), begin, values)
 
 
