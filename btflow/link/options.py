@@ -9,12 +9,12 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path, PurePath
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack, get_args
 
 from btflow.config.catalog import load_link, names, parse_as
 from btflow.config.files import reference, split_sources
 from btflow.errors import InputError, shorten
-from btflow.link.access import AQM, SHAPERS, Queue
+from btflow.link.access import AQM, SHAPERS, LinkLayer, Queue
 from btflow.link.flow import INTERNET, MAX_FLOWS
 from btflow.link.scenario import LINKS, LinkScenario
 from btflow.options import parse_settings
@@ -318,8 +318,10 @@ def _apart(given: Table) -> Table:
             allowed = f"{name}:KEY=VALUE,... with {error.allowed}" if error.allowed else f"{name}, which has no keys"
             raise InputError("aqm", given["aqm"], error.reason, allowed) from None
         given |= {"aqm": name.strip()} | {f"aqm_{key}": value for key, value in constants.items()}
-    layer, colon, size = str(given.get("framing", "")).partition(":")
-    return given | ({"framing": size.strip(), "framing_layer": layer.strip()} if colon else {})
+    layer, colon, size = (part.strip() for part in str(given.get("framing", "")).partition(":"))
+    if (layer == "atm" and not size) or (colon and layer not in get_args(LinkLayer)):
+        raise InputError("framing", given["framing"], "is no framing", '"18 B", or "atm:40 B" for cells of ATM')
+    return given | ({"framing": size, "framing_layer": layer} if colon else {})
 
 
 def _preset(given: Mapping[str, Any]) -> Table:

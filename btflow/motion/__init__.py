@@ -124,7 +124,10 @@ def _check_link(scenario: LinkScenario, start: object, length: object, fidelity:
     cells = [name for name, queue in scenario.queues.items() if queue.link_layer == "atm"]
     for name in [*scenario.courses, *(f"access.{name}.link_layer" for name in cells)]:
         raise InputError(
-            name, None, "has no motion: it draws rates that are constant and packets whole", "one rate, no atm"
+            name,
+            None,
+            "has no motion: it draws rates that are constant and packets whole",
+            "rates and round-trip times that stay, no cells of ATM",
         )
     begin = 0.0 if start is None else _seconds("start", start, 0.0)
     if not begin < scenario.duration:
