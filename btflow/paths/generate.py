@@ -150,18 +150,24 @@ def draw(model: PathModel | str | Path, peers: int, seed: int = 0) -> xr.Dataset
 def sample(model: PathModel, peers: int, random: np.random.Generator) -> Sampled:
     """Return the paths between so many peers."""
     one, other = np.triu_indices(peers, 1)
-    # closer: for each pair the share of all pairs that have a shorter path, uniform in [0, 1] (pairs,)
-    place = _places(model.structure, peers, random)
-    between = place[one] - place[other]
-    strays = random.standard_normal(peers)
-    detour = detours_of(model.structure, np.sqrt(0.5) * (strays[one] + strays[other]))
-    factor = np.exp(detour * random.laplace(0.0, 1.0, one.size))
-    closer = share_below(model.structure, np.hypot(between[:, 0], between[:, 1]) * factor)
+    closer = _closer(model.structure, peers, one, other, random)
     rtt, loss = np.zeros((peers, peers)), np.zeros((peers, peers))
     rtt[one, other] = rtt[other, one] = model.rtt_at(closer)
     lossier = _lossier(model.structure, closer, peers, one, other, random)
     loss[one, other] = loss[other, one] = model.loss_at(lossier)
     return Sampled(rtt, loss)
+
+
+def _closer(
+    structure: Structure, peers: int, one: NDArray[np.intp], other: NDArray[np.intp], random: np.random.Generator
+) -> Floats:
+    """Return for each pair the share of all pairs that have a shorter path, uniform in [0, 1] (pairs,)."""
+    place = _places(structure, peers, random)
+    between = place[one] - place[other]
+    strays = random.standard_normal(peers)
+    detour = detours_of(structure, np.sqrt(0.5) * (strays[one] + strays[other]))
+    factor = np.exp(detour * random.laplace(0.0, 1.0, one.size))
+    return share_below(structure, np.hypot(between[:, 0], between[:, 1]) * factor)
 
 
 def _places(structure: Structure, peers: int, random: np.random.Generator) -> Floats:
