@@ -141,7 +141,7 @@ def test_what_was_sent_has_come_or_was_dropped_or_is_under_way(program: LinkProg
     assume(not np.any(s.flow["running"] == k.CONNECTING))
     ups = s.flow["data_queue0"] == 0
     assert int(s.queue["drops"][1]) == 0
-    waiting = int(s.queue["packets"][0]) if program.queue["kind"][0] in (k.CODEL, k.FQ_CODEL) else 0
+    waiting = int(s.queue["packets"][0]) if program.queue["kind"][0] in k.BY_EVENT else 0
     came = np.where(s.flow["law"] == k.CBR, s.flow["arrived"], s.flow["log"])
     downs = ~ups
     if not downs.any():
