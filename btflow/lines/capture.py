@@ -54,7 +54,7 @@ UPLOAD = "a capture of an upload by TCP, made on the host that uploads"
 
 
 def read(name: str, stream: IO[bytes], told: Callable[[], None] | None = None) -> Trace:
-    """Return what a capture says of the upload in it, which was made on the uploading side; told is called as it reads.
+    """Return the upload in a capture that was made on the uploading side; told is called while it is read.
 
     Raises:
         InputError: It is cut off in its first packets, holds no upload, or too many packets.
@@ -307,6 +307,6 @@ def _load(flows: list[_Sender]) -> Load:
     total, _ = np.histogram(time, edges, weights=size)
     sizes = np.concatenate([np.array(flow.sizes) for flow in flows])
     header = float(sum((flow.headers for flow in flows), Counter()).most_common(1)[0][0])
-    segment = float(np.clip(np.median(sizes), 1, 1500 - header))  # the device may split what was captured
+    segment = float(np.clip(np.median(sizes), 1, 1500 - header))  # the device may split larger ones
     lost = np.sort(np.concatenate([np.array(flow.lost) for flow in flows]))
     return Load("up", len(flows), edges, total / np.diff(edges), "arrived", segment, header, lost)
