@@ -4,7 +4,8 @@ A round-trip time is that of the newest segment that an ACK, or the first block 
 (RFC 2018: the first block holds the segment that caused the ACK). A segment that was sent again gives none (Karn and
 Partridge, SIGCOMM 1987). Nor does an ACK's number while a hole is open, and until all has come that was under way then
 (RFC 6582): the segment that filled the hole caused that ACK. A loss is a segment that was sent again; it counts at the
-time it was first sent, when the queue dropped it.
+time it was first sent, when the queue dropped it. Without SACK each duplicate ACK tells of one segment that came
+(RFC 5681): it counts then, not when the hole is closed.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import IO
 import numpy as np
 
 from btflow.lines import frames
-from btflow.lines.traces import DELAYED, Delays, Load, Trace, unusable
+from btflow.lines.traces import DELAYED, Delays, Load, Trace, Way, unusable
 
 MOST_FLOWS, MOST_REPEATED = 10_000, 2_000_000
 """A capture of more flows, or in which more segments were sent again, is no upload."""
@@ -45,6 +46,8 @@ MISSING = 1e-3
 _SYN, _ACK, _FIN = 2, 16, 1
 _DUPLICATES = 3
 """Duplicate ACKs that open a hole (RFC 5681)."""
+_MSS = 1448
+"""Payload that a duplicate ACK tells of, where the device splits what the capture shows [B]."""
 _HANDSHAKE = 60
 """IP packet of a SYN over IPv4 [B]."""
 
@@ -80,7 +83,7 @@ class _Seen:
         self.senders: dict[bytes, _Sender] = {}
         """By addresses and ports, as the packets have them."""
         self.others: dict[bytes, tuple[array[float], array[float]]] = {}
-        """When a host sent other packets than TCP's [s], and how large they are [B]."""
+        """When a host sent packets without a payload of TCP's [s], and how large they are [B]."""
         self.size: Counter[str] = Counter()
         """Bytes of each protocol."""
         self.repeated = 0
@@ -93,9 +96,7 @@ class _Seen:
         time = packet.time - self.begun
         self.size[packet.protocol] += packet.payload
         if packet.protocol != "TCP":
-            times, sizes = self.others.setdefault(packet.ends, (array("d"), array("d")))
-            times.append(time)
-            sizes.append(packet.payload)
+            self._beside(packet.ends, time, packet.payload)
             return
         pair = self._pairs.get(packet.ends)
         if pair is None:
@@ -105,8 +106,15 @@ class _Seen:
         own, other = pair
         if packet.payload or packet.flags & _SYN:
             self.repeated += own.send(packet, time)
+        else:
+            self._beside(packet.ends[: len(packet.ends) // 2 - 2], time, packet.header)
         if packet.flags & _ACK:
             other.answer(packet, time)
+
+    def _beside(self, host: bytes, time: float, size: int) -> None:
+        times, sizes = self.others.setdefault(host, (array("d"), array("d")))
+        times.append(time)
+        sizes.append(size)
 
     def instead(self) -> str:
         """Return which protocol carries most of the bytes where that is not TCP, for people."""
@@ -146,6 +154,8 @@ class _Sender:
     acked: int | None = None
     sacked: int = 0
     duplicates: int = 0
+    early: int = 0
+    """Bytes that duplicate ACKs tell of and no ACK has covered yet."""
     recover: int = 0
     """The hole is closed when an ACK has reached this."""
     missing: int = 0
@@ -207,6 +217,7 @@ class _Sender:
             return
         ack = min(self._unwrapped(packet.ack), self.highest)
         newest, size = self._sack(packet.blocks, ack) if packet.blocks else (-1, 0)
+        known = 0
         if self.acked is None or ack > self.acked:
             closed = not self.duplicates and (self.acked or ack) >= self.recover
             self.acked, self.duplicates = ack, 0
@@ -218,12 +229,17 @@ class _Sender:
                     closed = closed and not self.again[place]
                     newest = max(newest, place) if closed else newest
             self.head = reached
+            known = min(self.early, size)
+            self.early = self.early - known if ack < self.recover else 0
         elif ack == self.acked and not packet.payload and not packet.flags & _FIN and self.head < len(self.ends):
             self.duplicates += 1
             if self.duplicates == _DUPLICATES and self.acked >= self.recover:
                 self.recover = self.highest
-        if size:
-            self.arrived.extend((time, size))
+            if not packet.blocks:
+                known = -min(self.sizes[self.head], _MSS)
+                self.early -= known
+        if size - known:
+            self.arrived.extend((time, size - known))
         if newest >= 0 and not self.again[newest]:
             added = max(size, 2 * self.sizes[newest] * bool(packet.blocks))  # an ACK with SACK is never held back
             self.rtts.extend((self.sent[newest], time - self.sent[newest], self.sizes[newest], added))
@@ -250,7 +266,8 @@ class _Sender:
 
 def _trace(name: str, seen: _Seen, notes: list[str]) -> Trace:
     """Return the largest upload, with the flows beside it that go the same way."""
-    payload = {ends: sum(sender.sizes) for ends, sender in seen.senders.items()}
+    sizes = {ends: sum(sender.sizes) for ends, sender in seen.senders.items()}
+    payload = {ends: 0 if _arrives(seen, ends) else size for ends, size in sizes.items()}
     most = max(payload, key=lambda ends: payload[ends])
     hosts, host = most[:-4], most[: len(most) // 2 - 2]
     same = {e: one for e, one in seen.senders.items() if e[:-4] == hosts and payload[e] > LEAST_SHARE * payload[most]}
@@ -260,11 +277,10 @@ def _trace(name: str, seen: _Seen, notes: list[str]) -> Trace:
         reason = f"shows packets twice, {copies:,} of {count:,} segments, as a capture of two interfaces does"
         raise unusable(name, reason, "a capture of one interface, such as tcpdump -i eth0")
     if not flows or count < LEAST_SEGMENTS:
-        reason = f"has no upload{seen.instead() or ' in it'}"
+        far = f" in it: {FAR}" if max(sizes.values()) > max(payload.values()) else " in it"
+        reason = f"has no upload{seen.instead() or far}"
         raise unusable(name, reason, f"{LEAST_SEGMENTS} segments or more, and their ACKs")
-    for ends, one in same.items():
-        _check_side(name, one, seen.senders[_reversed(ends)])
-    load = _load(flows)
+    load = _load("up", flows)
     time, size = (np.array(values) for values in seen.others.get(host, ((), ())))
     beside, span = size[(time >= load.start) & (time <= load.end)], load.end - load.start
     load = replace(load, beside=(float(beside.sum()) / span, len(beside) / span))
@@ -283,22 +299,26 @@ def _trace(name: str, seen: _Seen, notes: list[str]) -> Trace:
     if opened := [(s.syn, s.handshake) for s in own if s.syn is not None and s.handshake]:
         at, took = np.array(sorted(opened), float).T
         delays.append(Delays("pings", at, took, _HANDSHAKE, np.zeros(0), 1e-6))
+    coming = [one for ends, one in seen.senders.items() if ends[len(host) : -4] == host and one.sizes]
+    loads = [load]
+    if sum(sum(one.sizes) for one in coming) > LEAST_SHARE * payload[most]:
+        loads.append(_load("down", coming))
     missing = sum(flow.missing for flow in flows) / sum(payload[ends] for ends in same)
     if missing > MISSING:
         notes = [*notes, f"{missing:.1%} of the payload was not captured"]
-    return Trace(name, "capture", seen.begun, tuple(delays), (load,), tuple(notes))
+    return Trace(name, "capture", seen.begun, tuple(delays), tuple(loads), tuple(notes))
 
 
-def _check_side(name: str, sender: _Sender, receiver: _Sender) -> None:
-    """Refuse a capture made where the data arrive: there the sender's SYN is answered at once."""
-    near, far = sender.handshake, receiver.handshake
-    if near is not None and far is not None and near < 0.25 * far:
-        raise unusable(name, f"has no upload in it: {FAR}", UPLOAD)
+def _arrives(seen: _Seen, ends: bytes) -> bool:
+    """Return whether a sender's data arrive where they were captured: there its SYN is answered at once."""
+    near, far = (seen.senders[one].handshake for one in (ends, _reversed(ends)))
+    return near is not None and far is not None and near < 0.25 * far
 
 
-def _load(flows: list[_Sender]) -> Load:
-    """Return the rate of flows together, counted by their ACKs in equal intervals."""
-    arrived = np.concatenate([np.array(flow.arrived).reshape(-1, 2) for flow in flows])
+def _load(way: Way, flows: list[_Sender]) -> Load:
+    """Return the rate of flows together in equal intervals: of uploads by their ACKs, of downloads as they came."""
+    came = (flow.arrived if way == "up" else np.stack([flow.sent, flow.sizes], axis=1) for flow in flows)
+    arrived = np.concatenate([np.array(one).reshape(-1, 2) for one in came])
     time, size = arrived[np.argsort(arrived[:, 0], kind="stable")].T
     start, end = min(flow.sent[0] for flow in flows), float(time[-1])
     if end - start < 2 * SHORTEST:
@@ -309,4 +329,4 @@ def _load(flows: list[_Sender]) -> Load:
     header = float(sum((flow.headers for flow in flows), Counter()).most_common(1)[0][0])
     segment = float(np.clip(np.median(sizes), 1, 1500 - header))  # the device may split larger ones
     lost = np.sort(np.concatenate([np.array(flow.lost) for flow in flows]))
-    return Load("up", len(flows), edges, total / np.diff(edges), "arrived", segment, header, lost)
+    return Load(way, len(flows), edges, total / np.diff(edges), "arrived", segment, header, lost)

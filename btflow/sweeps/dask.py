@@ -3,9 +3,8 @@
 Tasks, futures, what workers fetch and whom a task may run on are Dask's, by the public interface of its client. What it
 does not do is done here: a client waits for ever for what is no scheduler (``_check_scheduler``), compares no code
 (``check_workers``), blocks while it asks which workers there are (``Workers``), gives a task whose workers are all gone
-to none of those that have come since and waits for a worker that stands still (both ``Cluster._withdraw``), and has no
-limit of memory for a task (``seats``). No private name of Dask's is used; ``tests/sweeps/test_sweep_insides.py`` fails
-when one that it does not document is gone.
+to none of those that have come since (``Cluster._withdraw``), and has no limit of memory for a task (``seats``). No
+private name of Dask's is used; ``tests/sweeps/test_sweep_insides.py`` fails when one that it does not document is gone.
 """
 
 import asyncio
@@ -34,7 +33,6 @@ from btflow.errors import InputError, visible
 from btflow.sweeps import executor, runs
 from btflow.sweeps.plan import Versions, difference, versions
 from btflow.sweeps.results import Part
-from btflow.units.formatting import counted
 
 CONNECT = 4.0
 """Time to reach the scheduler, and again for it to answer [s]."""
@@ -47,12 +45,7 @@ ASK_PERIOD = 2.0
 """Time between two questions to the scheduler which workers there are [s]."""
 
 SILENCE = 60.0
-"""Time without a sign of life after which a worker's tasks are given to others [s].
-
-Dask's workers give one every few seconds, while they compute, too; its scheduler gives a worker up after 300 s."""
-
-START = 60.0
-"""Time between two looks, before a sweep begins, whether workers that have not told their versions are there [s]."""
+"""Time without an answer of the scheduler after which a warning says so [s]."""
 
 FETCH = 60.0
 """Time that a worker has to get the job from the scheduler [s]."""
@@ -149,7 +142,6 @@ class Workers:
 
     Attributes:
         threads: Number of threads of those that take part, by address.
-        held: Keys of the tasks of those that stand still, by address.
     """
 
     def __init__(self, client: Any, address: str) -> None:
@@ -158,13 +150,10 @@ class Workers:
         self._asked: dict[str, Future[Versions]] = {}
         self._refused: set[str] = set()
         self._waiting = self._unanswered = False
-        self._signs: dict[str, tuple[float, float]] = {}
-        self._there: Future[tuple[dict[str, int], dict[str, set[str]]]] | None = None
-        self._looked = time.monotonic()
-        self.held: dict[str, set[str]] = {}
-        answered = _checked(client, address)
+        self._there: Future[dict[str, int]] | None = None
+        answered = termination.in_thread(lambda: check_workers(client, address))
         self.threads: dict[str, int] = dict.fromkeys(answered, 0)
-        self._take(*self._news())
+        self._take(self._news())
 
     def look(self) -> None:
         """Take in what the scheduler has answered, who has come and who has gone, and ask it again now and then.
@@ -176,36 +165,20 @@ class Workers:
             if time.monotonic() - self._looked >= ASK_PERIOD:
                 self._there = termination.begun_in_thread(self._news)
         elif self._there.done():
-            news, self._there = self._there.result(), None
-            self._take(*news)
+            there, self._there = self._there.result(), None
+            self._take(there)
         elif time.monotonic() - self._looked > SILENCE and not self._unanswered:
             self._unanswered = True
             _warn(f"the scheduler at {self._address} has not answered for {SILENCE:.0f} s")
 
-    def _news(self) -> tuple[dict[str, int], dict[str, set[str]]]:
-        """Ask who is there, with how many threads each, and which tasks those of them have that give no sign of life.
+    def _news(self) -> dict[str, int]:
+        """Ask who is there, with how many threads each; ``scheduler_info`` of a client has none of them at times."""
+        found = self._client.sync(self._client.scheduler.identity, n_workers=-1)["workers"]
+        return {worker: seen["nthreads"] for worker, seen in found.items()}
 
-        When a sign was given is the scheduler's time; for how long there was no other one is ours. If the scheduler has
-        not answered for long, it, or this process, may be what stood still.
-        """
-        there = _workers(self._client)
-        now, before = time.monotonic(), {} if time.monotonic() - self._looked > SILENCE / 2 else self._signs
-        fresh = {worker: (seen["last_seen"], now) for worker, seen in there.items()}
-        self._signs = {w: before[w] if w in before and before[w][0] == sign[0] else sign for w, sign in fresh.items()}
-        still = [worker for worker, (_, since) in self._signs.items() if now - since > SILENCE]
-        tasks = (self._client.processing(still), self._client.has_what(still)) if still else ()
-        held = {worker: {str(key) for of in tasks for key in of.get(worker, ())} for worker in still}
-        return {worker: seen["nthreads"] for worker, seen in there.items() if worker not in held}, held
-
-    def _take(self, there: Mapping[str, int], held: dict[str, set[str]]) -> None:
-        """Take in who is there, with how many threads each, and who stands still."""
+    def _take(self, there: Mapping[str, int]) -> None:
+        """Take in who is there, with how many threads each."""
         self._looked, self._unanswered = time.monotonic(), False
-        for worker in held.keys() - self.held:
-            tasks = counted(len(held[worker]), "task")
-            _warn(f"worker {worker} has given no sign of life for {SILENCE:.0f} s: its {tasks} go to others")
-        for worker in self.held.keys() & there.keys():
-            _warn(f"worker {worker} is back")
-        self.held = held
         self._refused &= set(there)
         self._asked = {worker: asked for worker, asked in self._asked.items() if worker in there}
         for worker in there:
@@ -243,32 +216,6 @@ class Workers:
             else:
                 self.threads[worker] = 0
                 del self._asked[worker]
-
-
-def _workers(client: Any) -> Mapping[str, Any]:
-    """Return all that the scheduler says of its workers; what ``scheduler_info`` returns has none of them at times."""
-    found: Mapping[str, Any] = client.sync(client.scheduler.identity, n_workers=-1)["workers"]
-    return found
-
-
-def _checked(client: Any, address: str) -> Collection[str]:
-    """Return as ``check_workers``, which is waited for as long as all workers give signs of life: imports may be slow.
-
-    Raises:
-        InputError: One gives none.
-    """
-    checked, before = termination.begun_in_thread(lambda: check_workers(client, address)), _workers(client)
-    while True:
-        with suppress(TimeoutError):
-            return termination.in_thread(checked.result, START)
-        if checked.done():
-            return checked.result()
-        now = _workers(client)
-        if silent := [w for w in now if w in before and now[w]["last_seen"] == before[w]["last_seen"]]:
-            reason = f"its worker {', '.join(silent)} has given no sign of life for {START:.0f} s"
-            raise InputError("dask", address, reason, "workers that run; one that stands still can be ended")
-        _warn(f"waiting for its {counted(len(now), 'worker')} to load btflow")
-        before = now
 
 
 def check_workers(client: Any, address: str) -> Collection[str]:
@@ -344,7 +291,7 @@ class Cluster(executor.Pool):
         self._owned = isinstance(client, str)
         self._client: Any = connect(client) if isinstance(client, str) else client
         self._address = str(getattr(self._client.scheduler, "address", client))
-        self._given: dict[Future[Part], tuple[runs.Task, frozenset[str], str]] = {}
+        self._given: dict[Future[Part], tuple[runs.Task, frozenset[str]]] = {}
         self._withdrawn: dict[Future[Part], runs.Task] = {}
         self._times: Counter[tuple[int, int]] = Counter()
         self._job: Any = None
@@ -377,11 +324,10 @@ class Cluster(executor.Pool):
         Raises:
             PoolLostError: The scheduler is gone.
         """
-        may, key = frozenset(self._workers.threads), f"btflow-{uuid.uuid4().hex}"
-        args = self._job.name, task, versions(), self._need
+        may, args = frozenset(self._workers.threads), (self._job.name, task, versions(), self._need)
         with self._reached():
-            future: Future[Part] = self._executor.submit(run_there, *args, workers=sorted(may), key=key)
-        self._given[future] = task, may, key
+            future: Future[Part] = self._executor.submit(run_there, *args, workers=sorted(may))
+        self._given[future] = task, may
         return future
 
     def result(self, future: Future[Part]) -> Part:
@@ -442,13 +388,9 @@ class Cluster(executor.Pool):
         return executor.PoolLostError(f"the scheduler at {self._address} is gone")
 
     def _withdraw(self) -> None:
-        """Take back the tasks all of whose workers have gone, and those of one that stands still, for those that are.
-
-        The scheduler forgets them: their worker may find them yet, but nobody asks it.
-        """
-        held = {key for keys in self._workers.held.values() for key in keys}
-        for future, (task, may, key) in list(self._given.items()):
-            if (key in held or may.isdisjoint(self._workers.threads)) and future.cancel():
+        """Take back the tasks all of whose workers have gone, for those that are there."""
+        for future, (task, may) in list(self._given.items()):
+            if may.isdisjoint(self._workers.threads) and future.cancel():
                 del self._given[future]
                 self._withdrawn[future] = task
 
@@ -457,7 +399,7 @@ class Cluster(executor.Pool):
         self._times[task.first, task.count] += 1
         if self._times[task.first, task.count] <= FORGIVEN:
             return executor.NotRunError()
-        return executor.WorkerDiedError("all workers that had it went away or stood still, perhaps for want of memory")
+        return executor.WorkerDiedError("all workers that had it went away, perhaps for want of memory")
 
 
 def _kept(client: Any, job: runs.Job) -> Any:

@@ -26,7 +26,7 @@ SHARED = ("bits", "calendar", "random")
 SWARM = (
     *("choking", "choking_ranked", "downloading", "ends", "engine", "limiter", "limiter_shares", "messages"),
     *("nagle", "peer_set", "picking", "picking_whole", "rates", "requests"),
-    *("rules", "state", "superseeding", "tcp", "tcp_window"),
+    *("rules", "state", "superseeding", "tcp", "tcp_window", "tracker", "whole_pieces"),
 )
 FLOW = ("engine", "links", "queues", "requests", "state", "uploads", "windows")
 LINK = (
@@ -81,7 +81,7 @@ bits, calendar, random = _in("", *SHARED)
 choking, choking_ranked, downloading, ends = _in("swarm.", *SWARM[:4])
 engine, limiter, limiter_shares, messages = _in("swarm.", *SWARM[4:8])
 nagle, peer_set, picking, picking_whole, rates, requests = _in("swarm.", *SWARM[8:14])
-rules, state, superseeding, tcp, tcp_window = _in("swarm.", *SWARM[14:])
+rules, state, superseeding, tcp, tcp_window, tracker, whole_pieces = _in("swarm.", *SWARM[14:])
 link, flow = _room("link", LINK), _room("flow", FLOW)
 flow.build, flow.run = _found["swarm.flow"].build, _found["swarm.flow"].run
 swarm, simulate = _found["swarm.state"], _found["swarm.run"]

@@ -95,7 +95,11 @@ def test_what_is_recorded_is_what_its_seed_draws(which: str) -> None:
     assert recorded == sorted(draw(which), key=lambda both: both[0].name)
 
 
-@pytest.mark.parametrize("names", inputs("development"))
+MENDED = ["j03-up1.pcap j03-up1.log", "j10-up8.pcap:nosack", "j12-both8.pcap j12-both8.log", "j16-up1.pcap:snap68"]
+"""Inputs of other seeds that were once wrong or refused."""
+
+
+@pytest.mark.parametrize("names", [*inputs("development"), *MENDED])
 def test_what_is_fitted_to_a_drawn_line_does_not_exclude_what_was_set(names: str, tmp_path: Path) -> None:
     try:
         line = fit(names, tmp_path)

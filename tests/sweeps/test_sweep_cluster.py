@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import re
-import signal
 import subprocess
-import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import wait
 from contextlib import ExitStack
@@ -164,70 +160,6 @@ def test_workers_that_join_later_take_part_unless_their_versions_differ(
     assert ran["skewed"] == ran["bare"] == 1  # it has told its versions, or could not
     assert api.execute(made, tmp_path / "b.zarr", Running(jobs=1)) == (UNITS, 0)
     assert bits(read(path)).identical(bits(read(tmp_path / "b.zarr")))
-
-
-@pytest.mark.slow
-def test_tasks_of_a_worker_that_stands_still_go_to_others_and_it_may_come_back(
-    scheduler: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """A second worker joins then; what the first still finds when it goes on is not counted."""
-    small_tasks(monkeypatch)
-    monkeypatch.setattr(dask, "ASK_PERIOD", 0.0)
-    monkeypatch.setattr(dask, "SILENCE", 3.0)
-    path, made, look, address = tmp_path / "a.zarr", planned(replicas=100), Workers.look, scheduler.scheduler.address
-    units: list[int] = []
-    add = Store.add
-
-    def counted(self: Store, part: Part) -> None:
-        units.extend(range(part.first, part.first + part.count))
-        if still.poll() is None and len(units) > 5 and not others:
-            os.kill(still.pid, signal.SIGSTOP)
-            others.append(joined.enter_context(worker(address, "--name", "second")))
-            scheduler.wait_for_workers(2, timeout=PATIENCE)
-        add(self, part)
-
-    def goes_on(self: Workers) -> None:
-        look(self)
-        if self.held and len(units) > 700:
-            os.kill(still.pid, signal.SIGCONT)
-
-    monkeypatch.setattr(Store, "add", counted)
-    monkeypatch.setattr(Workers, "look", goes_on)
-    others: list[subprocess.Popen[bytes]] = []
-    with ExitStack() as joined:
-        still = joined.enter_context(worker(address))
-        scheduler.wait_for_workers(1, timeout=PATIENCE)
-        (name,) = scheduler.ncores()
-        assert api.execute(made, path, Running(client=scheduler)) == (1200, 0)
-    err = capfd.readouterr().err
-    assert re.search(rf"worker {name} has given no sign of life for 3 s: its [1-9]\d* tasks? go to others", err)
-    assert sorted(units) == list(range(1200))  # each once
-
-
-@pytest.mark.slow
-def test_before_a_sweep_slow_workers_are_waited_for_and_one_that_stands_still_is_not(
-    scheduler: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(dask, "START", 3.0)
-    with worker(scheduler.scheduler.address) as only:
-        scheduler.wait_for_workers(1, timeout=PATIENCE)
-        (name,) = scheduler.ncores()
-        loaded = threading.Event()
-        monkeypatch.setattr(dask, "check_workers", lambda *_: loaded.wait(PATIENCE) and {name})
-
-        def warned(text: str) -> None:
-            said.append(text)
-            loaded.set()
-
-        monkeypatch.setattr(dask, "_warn", warned)
-        said: list[str] = []
-        assert list(Workers(scheduler, "tcp://here").threads.values()) == [1]
-        assert said == ["waiting for its 1 worker to load btflow"]
-        loaded.clear()
-        os.kill(only.pid, signal.SIGSTOP)
-        with pytest.raises(InputError, match=f"worker {name} has given no sign of life for 3 s"):
-            Workers(scheduler, "tcp://here")
-        loaded.set()
 
 
 def test_tasks_of_workers_that_are_gone_are_taken_back(scheduler: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ app = application(no_args_is_help=True)
 @app.command()
 def measure(
     sessions: Annotated[str, typer.Option(metavar="A,B", help="Such as packets-up; all by default.")] = "",
-    seed: Annotated[Literal["chosen", "development", "review", "judgement"], typer.Option()] = "chosen",
+    seed: Annotated[Literal["chosen", "development", "review", "judgement", "last"], typer.Option()] = "chosen",
     bed: Annotated[int, typer.Option(min=0, max=7, help="Runs with different numbers may be beside each other.")] = 0,
 ) -> None:
     """Make the lines and measure them again, over the files that are there; needs root and minutes."""
@@ -26,7 +26,7 @@ def measure(
 
 
 @app.command()
-def report(seed: Annotated[Literal["development", "review", "judgement"], typer.Option()] = "judgement") -> None:
+def report(seed: Annotated[Literal["development", "review", "judgement", "last"], typer.Option()] = "last") -> None:
     """Write validation/lines.md: what was set beside what is fitted; needs no root."""
     from validation.lines import report as page
 

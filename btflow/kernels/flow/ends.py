@@ -132,6 +132,12 @@ def row_of(s, p, h):
 
 
 @kernel
+def left(s, p):
+    """True if peer `p` has left the swarm, or not yet come."""
+    return s.peer[p].present == 0
+
+
+@kernel
 def seeding(s, p):
     """True if peer `p` has every piece."""
     return s.peer[p].n_log == s.rules.pieces

@@ -20,8 +20,8 @@ from btflow.kernels.flow import (
     transport,
     uploads,
 )
-from btflow.kernels.flow.ends import NONE, line_up, post
-from btflow.kernels.swarm import state
+from btflow.kernels.flow.ends import NONE, left, line_up, post, serves_as_seed
+from btflow.kernels.swarm import state, tracker
 
 FINISHED, MORE, STUCK, FULL = 0, 1, 2, 3  # why `run` returned, as the full engine says it
 
@@ -180,9 +180,9 @@ def take(s, n, t):
     elif kind == state.START:
         peer_set.start(s, target, t)
     elif kind == state.TRACKER_REPLY:
-        peer_set.tracker_reply(s, target, t)
+        tracker.reply(s, target, t, left, serves_as_seed, peer_set.connected_to, peer_set.connect)
     elif kind == state.TRACKER_CHECK:
-        peer_set.check_tracker(s, target, t)
+        tracker.check(s, target, t, left, post, peer_set.ask_tracker)
     elif kind == state.LEAVE:
         bring_up(s, target, t)
         base = target << s.rules.slot_bits

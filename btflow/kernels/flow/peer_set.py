@@ -10,7 +10,7 @@ from btflow.kernels.access.state import IN_PARALLEL
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.flow import choking, choking_ranked, ends, lanes, requests, superseeding, windows
 from btflow.kernels.flow.state import NO_LANE, SERVING, UNUSED
-from btflow.kernels.swarm import rates, rules, state, tcp
+from btflow.kernels.swarm import rates, rules, state, tcp, tracker
 from btflow.kernels.swarm.ends import client_of
 
 
@@ -50,47 +50,6 @@ def ask_tracker(s, p, t):
     ends.post(s, t + rules.reply_time(p, rtt), state.TRACKER_REPLY, p, state.NIL, state.ANY)
 
 
-@kernel
-def tracker_reply(s, p, t):
-    """The tracker's answer: a random sample of those registered, ourselves and seeds-for-seeds left out."""
-    peer = s.peer[p]
-    if peer.present == 0:
-        return
-    registered = s.registered
-    n = np.int64(registered[0])
-    wanted = rules.peers_wanted(client_of(s, p), s.rules.tracker_reply, peer.complete)
-    for i in range(n):
-        if wanted == 0:
-            break
-        q = rules.draw_registered(s.rng, registered, n, i)
-        if rules.is_named(p, ends.serves_as_seed(s, p), q, ends.serves_as_seed(s, q)):
-            learn(s, p, q, t)
-            wanted -= 1
-    if peer.registered == 0:
-        peer.registered = 1
-        rules.register(registered, p)
-
-
-@kernel
-def check_tracker(s, p, t):
-    """Each minute: announce again if short of peers or when the tracker asks for it."""
-    peer = s.peer[p]
-    if peer.present == 0:
-        return
-    ends.post(s, t + client_of(s, p).check_interval, state.TRACKER_CHECK, p, state.NIL, state.ANY)
-    since = t - peer.last_announce
-    r = client_of(s, p)
-    if rules.announces_again(r, s.rules.announce_interval, peer.complete, peer.ever_incoming == 1, since):
-        ask_tracker(s, p, t)
-
-
-@kernel
-def unregister(s, p):
-    """The tracker forgets peer `p`."""
-    rules.unregister(s.registered, p)
-    s.peer[p].registered = 0
-
-
 # -- connections -------------------------------------------------------------------------------------------------------
 
 
@@ -103,19 +62,6 @@ def connected_to(s, p, q):
         if e.state != state.FREE and e.mate >> s.rules.slot_bits == q:
             return True
     return False
-
-
-@kernel
-def learn(s, p, q, t):
-    """Peer `p` learns of `q`: connect while below max_initiate, else keep it as a spare."""
-    peer = s.peer[p]
-    if s.peer[q].present == 0 or connected_to(s, p, q):
-        return
-    if rules.may_initiate(client_of(s, p), peer.degree) and connect(s, p, q, t):
-        return
-    if peer.n_spare < s.spare.shape[1]:
-        s.spare[p, peer.n_spare] = q
-        peer.n_spare += 1
 
 
 @kernel
@@ -283,17 +229,6 @@ def introduce(s, h, t):
 
 
 @kernel
-def forget_source(s, h):
-    """End `h` is closed: it leaves the list of recent sources, as it will be used again."""
-    if s.end[h].recent == 0:
-        return
-    s.end[h].recent = 0
-    p = h >> s.rules.slot_bits
-    rules.strike(s.recent, p, np.int64(s.peer[p].n_recent), h - (p << s.rules.slot_bits))
-    s.peer[p].n_recent -= 1
-
-
-@kernel
 def close(s, h, t):
     """Close the connection of end `h` at both sides."""
     g = np.int64(s.end[h].mate)
@@ -332,7 +267,7 @@ def release(s, h, t):
     if e.state == state.OPEN:
         if ends.super_seeding(s, p):
             superseeding.forget_copies(s, h)
-        forget_source(s, h)
+        rates.forget_source(s, e, h)
         peer.complete -= 1
         if e.lane != NO_LANE:
             u = (p << s.lane_bits) + e.lane
@@ -348,7 +283,8 @@ def release(s, h, t):
         if not rules.may_initiate(client_of(s, p), peer.degree):
             break
         peer.n_spare -= 1
-        learn(s, p, np.int64(s.spare[p, peer.n_spare]), t)
+        q = np.int64(s.spare[p, peer.n_spare])
+        tracker.learn(s, p, q, t, ends.left, connected_to, connect)
     if used:
         peer.due_at = min(peer.due_at, t)
         peer.next_at = min(peer.next_at, t)
@@ -360,7 +296,7 @@ def leave(s, p, t):
     """Peer `p` leaves: the tracker forgets it, its connections close, and a new leecher may take its place."""
     s.peer[p].present = 0
     s.peer[p].left_at = t
-    unregister(s, p)
+    tracker.forget(s, p)
     base = p << s.rules.slot_bits
     for slot in range(s.peer[p].end_top):
         h = base + slot

@@ -7,7 +7,7 @@ from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.flow.ends import told_all
 from btflow.kernels.swarm import rules
 from btflow.kernels.swarm.ends import client_of
-from btflow.kernels.swarm.picking_whole import all_blocks
+from btflow.kernels.swarm.whole_pieces import all_blocks
 
 NOTHING = np.int64(-1)
 

@@ -1,4 +1,4 @@
-"""Which piece next where fast connections take whole ones: the rules of `kernels/swarm/picking_whole.py`.
+"""Which piece next where fast connections take whole ones: the rules of `kernels/swarm/whole_pieces.py`.
 
 The blocks of a piece that were never asked for are in its parts in `begun`; a piece without one has all of them. Nobody
 is offered what another lane gave back: a lane with nothing to ask for looks again after a while.
@@ -9,47 +9,30 @@ import numpy as np
 from btflow.kernels import bits
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.flow import picking
-from btflow.kernels.flow.ends import drop_wanted, put_wanted
+from btflow.kernels.flow.ends import put_wanted
 from btflow.kernels.flow.state import BUSY, SERVING
-from btflow.kernels.random import below
-from btflow.kernels.swarm import rules
+from btflow.kernels.swarm import whole_pieces
 from btflow.kernels.swarm.ends import client_of
 from btflow.kernels.swarm.picking import in_set
-from btflow.kernels.swarm.picking_whole import all_blocks
-from btflow.kernels.swarm.state import BEGUN_FIRST, NIL
+from btflow.kernels.swarm.state import BEGUN_FIRST
+from btflow.kernels.swarm.whole_pieces import all_blocks
 
 
 @kernel
 def next_piece(s, u, y, row):
     """The piece from which lane `u` is asked for blocks, or NOTHING; `row` of `has` says what its uploader has."""
-    own, r = s.tally[s.lane[u].g], client_of(s, y)
-    piece = own_piece(s, own, y)
-    if piece == picking.NOTHING:
-        size = s.rules.blocks * s.rules.block_size
-        alone = np.int64(rules.pieces_at_once(r, size, own.rate)) if s.lane[u].state == SERVING else NIL
-        begun_first = rules.too_many_begun(begun_and_free(s, y), s.peer[y].complete, s.rules.blocks)
-        if begun_first:
-            alone = NIL
-        if rules.picks_at_random(r, s.peer[y].n_log):
-            piece = random_piece(s, u, y, row, alone)
-        else:
-            piece = rarest_piece(s, u, y, row, alone, begun_first)
-        if piece != picking.NOTHING and alone > 0 and is_open(s, y, piece):
-            hold(s, own, y, row, piece, alone)
-            piece = own_piece(s, own, y)
+    own, served, held = s.tally[s.lane[u].g], s.lane[u].state == SERVING, s.peer[y].n_log
+    kept = any_free, is_open, under_way, there, eligible
+    piece = whole_pieces.next_piece(s, u, own, y, row, served, held, begun_and_free(s, y), *kept)
     if piece != picking.NOTHING and picking.rows_taken(s, y) and not is_begun(s, y, piece):
         return picking.NOTHING
     return piece
 
 
 @kernel
-def own_piece(s, own, y):
-    """The first of the pieces that a lane has for itself of which blocks are left to ask for, or NOTHING."""
-    while own.held_from < own.held_to:
-        if any_free(s, y, np.int64(own.held_from)):
-            return np.int64(own.held_from)
-        own.held_from += 1
-    return picking.NOTHING
+def there(s, u, row, piece):  # the lane: in full it knows what it was told
+    """True if the uploader of a lane has `piece`."""
+    return bits.has_piece(s.has, row, piece)
 
 
 @kernel
@@ -63,71 +46,6 @@ def may_ask(s, u, piece):
     """True if the downloader of lane `u` may ask for `piece` though it is choked."""
     g = np.int64(s.lane[u].g)
     return in_set(s, g >> s.rules.slot_bits, piece, np.int64(s.tally[g].allowed))
-
-
-@kernel
-def rarest_piece(s, u, y, row, alone, begun_first):
-    """The rarest by the copies known, begun before open; what others fetch comes last where whole pieces are wanted."""
-    best, least, fewest, rank = picking.NOTHING, 1 << 30, 1 << 30, np.uint64(0)
-    for word in range(s.has.shape[1]):
-        candidates = s.has[row, word] & s.want[y, word]
-        while candidates != bits.EMPTY:
-            piece = (word << 6) + bits.first(candidates)
-            candidates &= candidates - bits.ONE
-            copies = np.int64(s.copies[piece, y])
-            if (least == 0 and 2 * copies > fewest) or not eligible(s, u, piece):
-                continue
-            opened = is_open(s, y, piece)
-            late = 1 if (begun_first and opened) or (alone > 0 and not opened and under_way(s, y, piece)) else 0
-            n = 2 * copies + opened
-            if late > least or (late == least and n > fewest):
-                continue
-            challenger = rules.tie_rank(s.rng[1], y, piece, copies)
-            if late < least or rules.rarer(n, challenger, fewest, rank):
-                best, least, fewest, rank = piece, late, n, challenger
-    return best
-
-
-@kernel
-def random_piece(s, u, y, row, alone):
-    """The first begun one; else the first open one from a random place on; what others fetch last, as above."""
-    begin = below(s.rng, s.rules.pieces)
-    best, least = picking.NOTHING, 1 << 30
-    for word in range(s.has.shape[1]):
-        candidates = s.has[row, word] & s.want[y, word]
-        while candidates != bits.EMPTY:
-            piece = (word << 6) + bits.first(candidates)
-            candidates &= candidates - bits.ONE
-            if not eligible(s, u, piece):
-                continue
-            order = piece
-            if is_open(s, y, piece):
-                order = s.rules.pieces + (piece - begin + s.rules.pieces) % s.rules.pieces
-            elif alone > 0 and under_way(s, y, piece):
-                order = 2 * s.rules.pieces + piece
-            if order < least:
-                best, least = piece, order
-    return best
-
-
-@kernel
-def hold(s, own, y, row, piece, most):
-    """Take `piece` and open ones beside it, `most` in all, for one lane alone (piece_picker.cpp, expand_piece)."""
-    first = piece
-    while first > 0 and first > piece - most + 1 and may_hold(s, y, row, first - 1):
-        first -= 1
-    last = piece + 1
-    while last < s.rules.pieces and last < first + most and may_hold(s, y, row, last):
-        last += 1
-    own.held_from, own.held_to = first, last
-    for taken in range(first, last):
-        drop_wanted(s, y, np.int64(taken))
-
-
-@kernel
-def may_hold(s, y, row, piece):
-    """True if a piece is open, nobody's, and there."""
-    return bits.has_piece(s.want, y, piece) and is_open(s, y, piece) and bits.has_piece(s.has, row, piece)
 
 
 @kernel
@@ -185,19 +103,6 @@ def begun_and_free(s, y):
 
 
 @kernel
-def all_begun(s, y):
-    """True if no missing piece is open and nobody's (strict_end_game_mode)."""
-    for word in range(s.want.shape[1]):
-        candidates = s.want[y, word]
-        while candidates != bits.EMPTY:
-            piece = (word << 6) + bits.first(candidates)
-            candidates &= candidates - bits.ONE
-            if is_open(s, y, piece):
-                return False
-    return True
-
-
-@kernel
 def let_go(s, u, y):
     """Lane `u` ends for its downloader: what it asked for there, and what the lane had for itself, is free again."""
     for i in range(s.lane[u].runs):
@@ -246,10 +151,12 @@ def asked_on(s, u, entry):
 
 
 @kernel
+def all_begun(s, y):
+    """True if no missing piece is open and nobody's."""
+    return whole_pieces.all_begun(s, y, is_open)
+
+
+@kernel
 def release(s, g):
     """What was taken for end `g` alone and not asked for is free again."""
-    own, y = s.tally[g], g >> s.rules.slot_bits
-    for piece in range(own.held_from, own.held_to):
-        if any_free(s, y, np.int64(piece)):
-            put_wanted(s, y, np.int64(piece))
-    own.held_from = own.held_to = 0
+    whole_pieces.release(s, s.tally[g], g >> s.rules.slot_bits, any_free)

@@ -341,7 +341,7 @@ def got_block(s, u, g, entry, b, size, stale, t):
         rates.note_block(s, g, float(size), e.last_block, t, u != picking.NOTHING and s.lane[u].state == SERVING)
         if s.rules.linked == 0:
             limiter.charge_packets(s, y, size)
-    note_source(s, y, g, t)
+    rates.note_source(s, e, g, t)
     requests.download_rate(s, r, e, t, float(size))
     piece = s.begun[y, entry]
     piece.missing = bits.without_bit(piece.missing, b)
@@ -363,17 +363,6 @@ def got_block(s, u, g, entry, b, size, stale, t):
     if u != picking.NOTHING and (s.lane[u].state == SERVING or s.lane[u].state == FAST):
         downloading.request_more(s, u, NIL, t)
     return done
-
-
-@kernel
-def note_source(s, y, g, t):
-    """Remember end `g` among the sources that are not snubbed."""
-    e = s.end[g]
-    e.last_block = t
-    if e.recent == 0:
-        e.recent = 1
-        s.recent[y, s.peer[y].n_recent] = g - (y << s.rules.slot_bits)
-        s.peer[y].n_recent += 1
 
 
 @kernel

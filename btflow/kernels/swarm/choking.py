@@ -60,18 +60,6 @@ def forget_snubbed(s, p, t):
 
 
 @kernel
-def forget_source(s, h):
-    """End `h` is closed: it leaves the list of recent sources, as its slot will be used again."""
-    if s.conn[h].recent == 0:
-        return
-    p = h >> s.rules.slot_bits
-    peer = s.peer[p]
-    rules.strike(s.recent, p, np.int64(peer.n_recent), h - (p << s.rules.slot_bits))
-    peer.n_recent -= 1
-    s.conn[h].recent = 0
-
-
-@kernel
 def reciprocators(s, p, t):
     """Mark the interested, unsnubbed peers we download from fastest, by slot in scratch[3]; returns how many."""
     peer = s.peer[p]

@@ -208,18 +208,6 @@ def got_bitfield(s, h, t):
 
 
 @kernel
-def note_source(s, h, t):
-    """Remember end `h` among the sources that are not snubbed."""
-    c = s.conn[h]
-    p = h >> s.rules.slot_bits
-    c.last_block = t
-    if c.recent == 0:
-        c.recent = 1
-        s.recent[p, s.peer[p].n_recent] = h - (p << s.rules.slot_bits)
-        s.peer[p].n_recent += 1
-
-
-@kernel
 def done_with(entry):
     """True for the entry of a request that its asker does not count any more."""
     return entry < 0 and not was_refused(entry)
@@ -252,7 +240,7 @@ def got_block(s, h, seq, t):
     if s.rules.tallied == 1:
         rates.note_block(s, h, float(size), c.last_block, t, ends.served(s, h))
         charge_acks(s, p, size, t)
-    note_source(s, h, t)
+    rates.note_source(s, c, h, t)
     rates.download_rate(ends.client_of(s, p), c, t, float(size))
     piece = block // s.rules.blocks
     b = block - piece * s.rules.blocks

@@ -23,6 +23,7 @@ from btflow.kernels.swarm import (
     state,
     superseeding,
     tcp,
+    tracker,
 )
 
 FINISHED, MORE, STUCK, FULL, CROWDED = 0, 1, 2, 3, 5  # why `run` returned (access/engine.py has 4)
@@ -103,9 +104,9 @@ def take(s, n, t):
     elif kind == state.START:
         peer_set.start_client(s, target, t)
     elif kind == state.TRACKER_REPLY:
-        peer_set.tracker_reply(s, target, t)
+        tracker.reply(s, target, t, ends.left, ends.seeding, peer_set.connected_to, peer_set.connect)
     elif kind == state.TRACKER_CHECK:
-        peer_set.check_tracker(s, target, t)
+        tracker.check(s, target, t, ends.left, calendar.post, peer_set.ask_tracker)
     elif kind == state.PULSE:
         pulse(s, target, t)
     elif kind == state.LEAVE:

@@ -16,6 +16,7 @@ from btflow.kernels.swarm import (
     state,
     superseeding,
     tcp,
+    tracker,
 )
 from btflow.kernels.swarm.limiter import drop, plan, sync
 from btflow.kernels.swarm.picking import other_is_seed
@@ -47,40 +48,6 @@ def ask_tracker(s, p, t):
 
 
 @kernel
-def tracker_reply(s, p, t):
-    """The tracker's answer: a random sample of those registered, ourselves and seeds-for-seeds left out."""
-    peer = s.peer[p]
-    if ends.left(s, p):
-        return
-    registered = s.registered
-    n = int(registered[0])
-    wanted = rules.peers_wanted(ends.client_of(s, p), s.rules.tracker_reply, peer.complete)
-    for i in range(n):
-        if wanted == 0:
-            break
-        q = rules.draw_registered(s.rng, registered, n, i)
-        if rules.is_named(p, ends.seeding(s, p), q, ends.seeding(s, q)):
-            learn(s, p, q, t)
-            wanted -= 1
-    if peer.registered == 0:
-        peer.registered = 1
-        rules.register(registered, p)
-
-
-@kernel
-def check_tracker(s, p, t):
-    """Each minute: announce again if short of peers or when the tracker asks for it."""
-    peer = s.peer[p]
-    if ends.left(s, p):
-        return
-    calendar.post(s, t + ends.client_of(s, p).check_interval, state.TRACKER_CHECK, p, state.NIL, state.ANY)
-    since = t - peer.last_announce
-    r = ends.client_of(s, p)
-    if rules.announces_again(r, s.rules.announce_interval, peer.complete, peer.ever_incoming == 1, since):
-        ask_tracker(s, p, t)
-
-
-@kernel
 def connected_to(s, p, q):
     """True if peer `p` has a connection to `q`, complete or not."""
     base = p << s.rules.slot_bits
@@ -89,19 +56,6 @@ def connected_to(s, p, q):
         if c.state != state.FREE and ends.neighbour(s, base + slot) == q:
             return True
     return False
-
-
-@kernel
-def learn(s, p, q, t):
-    """Peer `p` learns of `q`: connect while below max_initiate, else keep it as a spare."""
-    peer = s.peer[p]
-    if ends.left(s, q) or connected_to(s, p, q):
-        return
-    if rules.may_initiate(ends.client_of(s, p), peer.degree) and connect(s, p, q, t):
-        return
-    if peer.n_spare < s.spare.shape[1]:
-        s.spare[p, peer.n_spare] = q
-        peer.n_spare += 1
 
 
 @kernel
@@ -233,13 +187,6 @@ def ready(s, h, t):
 
 
 @kernel
-def unregister(s, p):
-    """The tracker forgets peer `p`."""
-    rules.unregister(s.registered, p)
-    s.peer[p].registered = 0
-
-
-@kernel
 def got_bitfield(s, h, count, t):
     """The first message of the other side tells all it has, in one go."""
     g = ends.mate(s, h)
@@ -271,7 +218,7 @@ def release(s, h, t):
     if was_open:
         s.dn[h] = 0
         forget_copies(s, h)
-        choking.forget_source(s, h)
+        rates.forget_source(s, c, h)
         downloading.let_go(s, h, t)
         leave_limiter(s, h, t)
         ends.set_cause(s, h, state.CAUSES, t)
@@ -295,7 +242,8 @@ def release(s, h, t):
         if not rules.may_initiate(ends.client_of(s, p), s.peer[p].degree):
             break
         s.peer[p].n_spare -= 1
-        learn(s, p, s.spare[p, s.peer[p].n_spare], t)
+        q = s.spare[p, s.peer[p].n_spare]
+        tracker.learn(s, p, q, t, ends.left, connected_to, connect)
     if wanted_slot:
         choking.rechoke(s, p, t)
 
@@ -341,7 +289,7 @@ def leave(s, p, t):
     """Peer `p` leaves: the tracker forgets it, its connections close, and a new leecher may take its place."""
     ends.raise_flag(s.mode, p, state.LEFT)
     s.peer[p].left_at = t
-    unregister(s, p)
+    tracker.forget(s, p)
     calendar.remove(s, p)
     calendar.remove(s, s.rules.peers + p)
     base = p << s.rules.slot_bits

@@ -14,7 +14,7 @@ import numpy as np
 from btflow.kernels import bits
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.random import below
-from btflow.kernels.swarm import picking, rates, requests, rules
+from btflow.kernels.swarm import picking, rates, requests, rules, whole_pieces
 from btflow.kernels.swarm.ends import client_of, linked, mate, neighbour, raise_flag, seeding, served, wanting
 from btflow.kernels.swarm.limiter import block_number, cancelled, entry, place, was_refused, withdrawn
 from btflow.kernels.swarm.messages import send
@@ -148,17 +148,10 @@ def review_interest(s, p, t):
 
 
 @kernel
-def all_blocks(s, piece, w):
-    """Word `w` of the set of all blocks of a piece."""
-    n = min((s.rules.last_piece_blocks if piece == s.rules.pieces - 1 else s.rules.blocks) - (w << 6), 64)
-    return ~bits.EMPTY >> np.uint64(64 - n) if n > 0 else bits.EMPTY
-
-
-@kernel
 def is_open(s, p, piece):
     """True if no block of a piece was asked for."""
     for w in range(s.blocks.shape[2] >> 1):
-        if s.blocks[p, piece, 2 * w + UNREQUESTED] != all_blocks(s, piece, w):
+        if s.blocks[p, piece, 2 * w + UNREQUESTED] != whole_pieces.all_blocks(s, piece, w):
             return False
     return True
 
@@ -184,66 +177,29 @@ def begun_and_free(s, p):
 @kernel
 def next_piece(s, h):
     """The piece from which end `h` asks for blocks, or NOTHING."""
-    p, y = h >> s.rules.slot_bits, s.tally[h]
-    r = client_of(s, p)
-    if r.picker == FEWEST_LEFT:
+    p, q = h >> s.rules.slot_bits, neighbour(s, h)
+    if client_of(s, p).picker == FEWEST_LEFT:
         return fewest_left(s, h)
-    piece = own_piece(s, h)
-    if piece != picking.NOTHING:
-        return piece
-    size = s.rules.blocks * s.rules.block_size
-    alone = rules.pieces_at_once(r, size, y.rate) if served(s, h) else NIL
-    begun_first = False
-    if rules.too_many_begun(begun_and_free(s, p), s.peer[p].complete, s.rules.blocks):
-        begun_first, alone = True, NIL
-    if rules.picks_at_random(r, s.n_log[p]):
-        piece = random_piece(s, h, alone)
-    else:
-        piece = rarest_piece(s, h, alone, begun_first)
-    if piece != picking.NOTHING and alone > 0 and is_open(s, p, piece):
-        hold(s, h, piece, alone)
-        piece = own_piece(s, h)
-    return piece
+    kept = any_free, is_open, under_way, there, eligible
+    return whole_pieces.next_piece(s, h, s.tally[h], p, q, served(s, h), s.n_log[p], begun_and_free(s, p), *kept)
 
 
 @kernel
-def own_piece(s, h):
-    """The first of the pieces that end `h` has for itself of which blocks are left to ask for, or NOTHING."""
-    y, p = s.tally[h], h >> s.rules.slot_bits
-    while y.held_from < y.held_to:
-        if bits.any_block(s.blocks, p, np.int64(y.held_from), UNREQUESTED):
-            return np.int64(y.held_from)
-        y.held_from += 1
-    return picking.NOTHING
+def any_free(s, p, piece):
+    """True if some block of a piece is not asked for."""
+    return bits.any_block(s.blocks, p, piece, UNREQUESTED)
+
+
+@kernel
+def there(s, h, row, piece):  # the row: what it has been told of is less
+    """True if the other side of end `h` is known to have `piece`."""
+    return picking.knows(s, h, piece)
 
 
 @kernel
 def eligible(s, h, piece):
     """True if end `h` may ask the other side for blocks of `piece` now."""
     return picking.knows(s, h, piece) and (served(s, h) or picking.may_ask(s, h, piece))
-
-
-@kernel
-def rarest_piece(s, h, alone, begun_first):
-    """The rarest by the copies known, begun before open; what others fetch comes last where whole pieces are wanted."""
-    p, q = h >> s.rules.slot_bits, neighbour(s, h)
-    best, least, fewest, rank = picking.NOTHING, 1 << 30, 1 << 30, np.uint64(0)
-    for word in range(s.has.shape[1]):
-        candidates = s.has[q, word] & s.want[p, word]
-        while candidates != bits.EMPTY:
-            piece = (word << 6) + bits.first(candidates)
-            candidates &= candidates - bits.ONE
-            if not eligible(s, h, piece):
-                continue
-            opened = is_open(s, p, piece)
-            late = 1 if (begun_first and opened) or (alone > 0 and not opened and under_way(s, p, piece)) else 0
-            n = 2 * np.int64(s.copies[piece, p]) + opened
-            if late > least or (late == least and n > fewest):
-                continue
-            challenger = rules.tie_rank(s.rng[1], p, piece, np.int64(s.copies[piece, p]))
-            if late < least or rules.rarer(n, challenger, fewest, rank):
-                best, least, fewest, rank = piece, late, n, challenger
-    return best
 
 
 @kernel
@@ -265,50 +221,6 @@ def fewest_left(s, h):
     return best
 
 
-@kernel
-def random_piece(s, h, alone):
-    """The first begun one; else the first open one from a random place on; what others fetch last, as above."""
-    p, q = h >> s.rules.slot_bits, neighbour(s, h)
-    begin = below(s.rng, s.rules.pieces)
-    best, least = picking.NOTHING, 1 << 30
-    for word in range(s.has.shape[1]):
-        candidates = s.has[q, word] & s.want[p, word]
-        while candidates != bits.EMPTY:
-            piece = (word << 6) + bits.first(candidates)
-            candidates &= candidates - bits.ONE
-            if not eligible(s, h, piece):
-                continue
-            order = piece
-            if is_open(s, p, piece):
-                order = s.rules.pieces + (piece - begin + s.rules.pieces) % s.rules.pieces
-            elif alone > 0 and under_way(s, p, piece):
-                order = 2 * s.rules.pieces + piece
-            if order < least:
-                best, least = piece, order
-    return best
-
-
-@kernel
-def hold(s, h, piece, most):
-    """Take `piece` and open ones beside it, `most` in all, for end `h` alone (piece_picker.cpp, expand_piece)."""
-    y, p = s.tally[h], h >> s.rules.slot_bits
-    first = piece
-    while first > 0 and first > piece - most + 1 and may_hold(s, h, p, first - 1):
-        first -= 1
-    last = piece + 1
-    while last < s.rules.pieces and last < first + most and may_hold(s, h, p, last):
-        last += 1
-    y.held_from, y.held_to = first, last
-    for taken in range(first, last):
-        bits.drop_piece(s.want, p, np.int64(taken))
-
-
-@kernel
-def may_hold(s, h, p, piece):
-    """True if a piece is open, nobody's, and there."""
-    return bits.has_piece(s.want, p, piece) and is_open(s, p, piece) and picking.knows(s, h, piece)
-
-
 # -- what a choke gives back ------------------------------------------------------------------------------------------
 
 
@@ -326,7 +238,7 @@ def let_go(s, h, keeps_set):
             give_back(s, p, h, block)
             s.requests[s.conn[g].row, place(s, seq)] = withdrawn(block)
             c.outstanding -= 1
-    release(s, h)
+    whole_pieces.release(s, s.tally[h], p, any_free)
     s.tally[h].idle = 0
     while c.dn_next < c.dn_tail and entry(s, g, np.int64(c.dn_next)) < 0:
         c.dn_next += 1
@@ -361,37 +273,14 @@ def asked_elsewhere(s, p, h, block):
     return False
 
 
-@kernel
-def release(s, h):
-    """What end `h` has taken for itself and not asked for is free again."""
-    y, p = s.tally[h], h >> s.rules.slot_bits
-    for piece in range(y.held_from, y.held_to):
-        if bits.any_block(s.blocks, p, np.int64(piece), UNREQUESTED):
-            bits.put_piece(s.want, p, np.int64(piece))
-    y.held_from = y.held_to = 0
-
-
 # -- the end ----------------------------------------------------------------------------------------------------------
-
-
-@kernel
-def all_begun(s, p):
-    """True if no missing piece is open and nobody's (strict_end_game_mode)."""
-    for word in range(s.has.shape[1]):
-        candidates = s.want[p, word]
-        while candidates != bits.EMPTY:
-            piece = (word << 6) + bits.first(candidates)
-            candidates &= candidates - bits.ONE
-            if is_open(s, p, piece):
-                return False
-    return True
 
 
 @kernel
 def ask_again(s, h, t):
     """A connection with nothing to ask for asks for one block that is under way elsewhere, a random one."""
     p, q = h >> s.rules.slot_bits, neighbour(s, h)
-    if client_of(s, p).endgame == NIL or not all_begun(s, p):
+    if client_of(s, p).endgame == NIL or not whole_pieces.all_begun(s, p, is_open):
         return
     chosen, seen = picking.NOTHING, 0
     for word in range(s.has.shape[1]):

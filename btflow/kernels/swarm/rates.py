@@ -7,6 +7,8 @@ Where every client has mainline's rules nothing is counted, and the arrays are o
 
 import math
 
+import numpy as np
+
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.swarm import rules
 from btflow.kernels.swarm.ends import client_of
@@ -149,3 +151,28 @@ def note_block(s, h, size, before, t, is_served):
     y.this_second += left
     if y.slow == 1:
         y.queue = min(y.queue + 1, client_of(s, h >> s.rules.slot_bits).pipeline_cap)
+
+
+# -- sources that are not snubbed --------------------------------------------------------------------------------------
+
+
+@kernel
+def note_source(s, c, h, t):
+    """A block came on end `h`, whose record is `c`: it is among the sources that are not snubbed."""
+    p = h >> s.rules.slot_bits
+    c.last_block = t
+    if c.recent == 0:
+        c.recent = 1
+        s.recent[p, s.peer[p].n_recent] = h - (p << s.rules.slot_bits)
+        s.peer[p].n_recent += 1
+
+
+@kernel
+def forget_source(s, c, h):
+    """End `h`, whose record is `c`, is closed: it leaves the list of sources, as its slot will be used again."""
+    if c.recent == 0:
+        return
+    p = h >> s.rules.slot_bits
+    c.recent = 0
+    rules.strike(s.recent, p, np.int64(s.peer[p].n_recent), h - (p << s.rules.slot_bits))
+    s.peer[p].n_recent -= 1

@@ -130,7 +130,7 @@ class LeecherChoker(Choker):
         """A block of `amount` bytes arrives from `q`."""
         assert what == "block"
         h = self.end(q)
-        plain.downloading.note_source(self.s, h, self.t)
+        plain.rates.note_source(self.s, self.s.conn[h], h, self.t)
         plain.rates.download_rate(
             plain.ends.client_of(self.s, h >> self.s.rules.slot_bits), self.s.conn[h], self.t, float(amount)
         )

@@ -80,7 +80,7 @@ def test_a_leecher_serves_two_until_it_has_received_then_four() -> None:
     assert len(states.unchoked(s, 1) - {0}) == 2
     for received, expected in ((1, 2), (2, 3), (3, 4), (4, 4)):
         h = states.end(s, 1, 1 + received)
-        plain.downloading.note_source(s, h, 10.0 + received)
+        plain.rates.note_source(s, s.conn[h], h, 10.0 + received)
         plain.rates.download_rate(
             plain.ends.client_of(s, h >> s.rules.slot_bits), s.conn[h], 10.0 + received, float(BLOCK)
         )
@@ -94,7 +94,7 @@ def test_a_reciprocator_that_falls_silent_loses_its_slot_after_thirty_seconds() 
     for q in range(2, 8):
         plain.choking.got_interested(s, states.end(s, 1, q), 0.0)
     h = states.end(s, 1, 7)
-    plain.downloading.note_source(s, h, 1.0)
+    plain.rates.note_source(s, s.conn[h], h, 1.0)
     for t, kept in ((10.0, True), (30.9, True), (31.1, False)):
         plain.choking.rechoke_leecher(s, 1, t)
         assert bool(plain.choking.reciprocators(s, 1, t)) == kept

@@ -11,13 +11,13 @@ import btflow
 KERNELS = Path(btflow.__file__).parent / "kernels"
 RULES = (KERNELS / "swarm" / "rules.py", KERNELS / "swarm" / "rates.py")
 FULL = [path for room in ("swarm", "access") for path in (KERNELS / room).glob("*.py") if path != RULES[0]]
-SHARED = [KERNELS / "swarm" / name for name in ("picking.py", "choking_ranked.py", "limiter_shares.py", "rates.py")]
+_SHARED = ("picking", "choking_ranked", "limiter_shares", "rates", "tracker", "whole_pieces")
+SHARED = [KERNELS / "swarm" / f"{name}.py" for name in _SHARED]
 FLOW = [*(KERNELS / "flow").glob("*.py"), *SHARED]
 
 ALIKE = {
     "start_all": "posts the start of every client into the engine's own calendar",
     "give_birth": "posts the start of the client that rules.next_born gives",
-    "unregister": "rules.unregister, and the peer's own flag",
 }
 """Functions of the same text in both engines, and what they do besides calling rules."""
 

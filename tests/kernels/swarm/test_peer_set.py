@@ -11,6 +11,7 @@ import pytest
 import states
 
 STATE = plain.state
+REACHES = plain.peer_set.connected_to, plain.peer_set.connect
 CROWD = 120
 RTT = 0.1
 
@@ -28,6 +29,11 @@ def register(s: Any, peers: range) -> None:
     s.peer.registered[list(peers)] = 1
 
 
+def reply(s: Any, p: int, t: float) -> None:
+    """Let the tracker's answer come to peer `p`."""
+    plain.tracker.reply(s, p, t, plain.ends.left, plain.ends.seeding, *REACHES)
+
+
 def neighbours(s: Any, p: int) -> list[int]:
     """Return the peers to which `p` has an open connection."""
     base = p << s.rules.slot_bits
@@ -38,7 +44,7 @@ def neighbours(s: Any, p: int) -> list[int]:
 def learned(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return the list of the peers that a tracker's reply names, which nobody then connects to."""
     named: list[int] = []
-    monkeypatch.setattr(plain.peer_set, "learn", lambda _s, _p, q, _t: named.append(int(q)))
+    monkeypatch.setattr(plain.tracker, "learn", lambda _s, _p, q, *_: named.append(int(q)))
     return named
 
 
@@ -49,7 +55,7 @@ def test_a_reply_names_fifty_others_each_with_equal_chance(learned: list[int]) -
     s, counts, replies = swarm(CROWD), Counter[int](), 400
     register(s, range(CROWD))
     for _ in range(replies):
-        plain.peer_set.tracker_reply(s, 7, 1.0)
+        reply(s, 7, 1.0)
         assert len(set(learned)) == len(learned) == 50
         counts.update(learned)
         learned.clear()
@@ -63,7 +69,7 @@ def test_a_seed_is_told_of_no_seeds(learned: list[int]) -> None:
     s = swarm(CROWD)
     register(s, range(20))
     s.mode[:10] |= STATE.SEEDING
-    plain.peer_set.tracker_reply(s, 3, 1.0)
+    reply(s, 3, 1.0)
     assert sorted(learned) == list(range(10, 20))
 
 
@@ -71,10 +77,10 @@ def test_who_has_connections_enough_asks_for_none_but_is_registered(learned: lis
     s = swarm(CROWD)
     register(s, range(100))
     s.peer[110].complete = plain.ends.client_of(s, 110).max_initiate
-    plain.peer_set.tracker_reply(s, 110, 1.0)
+    reply(s, 110, 1.0)
     assert learned == []
     s.peer[111].complete = plain.ends.client_of(s, 110).max_initiate - 1
-    plain.peer_set.tracker_reply(s, 111, 1.0)
+    reply(s, 111, 1.0)
     assert len(learned) == 50
     assert {int(q) for q in s.registered[1 : 1 + s.registered[0]]} == {*range(100), 110, 111}
 
@@ -97,7 +103,7 @@ def announces(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[float]]:
             plain.peer_set.start_client(s, 1, 0.0)
             t = 60.0
             while t <= end:
-                plain.peer_set.check_tracker(s, 1, t)
+                plain.tracker.check(s, 1, t, plain.ends.left, plain.calendar.post, plain.peer_set.ask_tracker)
                 t += 60.0
         return asked
 
@@ -137,7 +143,7 @@ def test_the_minutely_look_goes_on() -> None:
 def test_a_client_opens_connections_up_to_its_limit_and_keeps_the_others_for_later() -> None:
     s = swarm(20, max_initiate=3)
     register(s, range(10))
-    plain.peer_set.tracker_reply(s, 15, 0.0)
+    reply(s, 15, 0.0)
     states.run_until(s, 1.0)
     first = neighbours(s, 15)
     assert len(first) == s.peer[15].degree == s.peer[15].complete == 3
@@ -149,8 +155,8 @@ def test_a_client_opens_connections_up_to_its_limit_and_keeps_the_others_for_lat
 def test_nobody_is_connected_to_twice() -> None:
     s = swarm()
     for t in (0.0, 0.01, 1.0):  # while the first attempt is under way, and when it has come to something
-        plain.peer_set.learn(s, 1, 2, t)
-        plain.peer_set.learn(s, 2, 1, t + 0.5)
+        plain.tracker.learn(s, 1, 2, t, plain.ends.left, *REACHES)
+        plain.tracker.learn(s, 2, 1, t + 0.5, plain.ends.left, *REACHES)
         states.run_until(s, t + 0.005)
     states.run_until(s, 3.0)
     assert neighbours(s, 1) == [2]
@@ -162,7 +168,7 @@ def test_nobody_is_connected_to_twice() -> None:
 def test_a_kept_address_takes_the_place_of_a_connection_that_closes() -> None:
     s = swarm(20, max_initiate=3)
     for q in (2, 3, 4, 5, 6):
-        plain.peer_set.learn(s, 1, q, 0.0)
+        plain.tracker.learn(s, 1, q, 0.0, plain.ends.left, *REACHES)
     states.run_until(s, 1.0)
     assert neighbours(s, 1) == [2, 3, 4]
     plain.peer_set.close(s, states.end(s, 1, 3), 1.0)
@@ -197,7 +203,7 @@ def test_a_refused_client_hears_of_it_two_round_trips_after_it_called_and_calls_
     plain.peer_set.connect(s, 2, 1, 0.0)
     states.run_until(s, 1.0)
     for q in (1, 3):
-        plain.peer_set.learn(s, 4, q, 1.0)
+        plain.tracker.learn(s, 4, q, 1.0, plain.ends.left, *REACHES)
     states.run_until(s, 1.0 + 2 * RTT - 0.001)
     assert s.peer[4].n_spare == 1
     states.run_until(s, 1.0 + 2 * RTT + 0.001)
