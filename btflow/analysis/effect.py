@@ -273,12 +273,7 @@ _KINDS = {"difference": "difference of b from a", "ratio": "ratio of b to a"}
 
 @bootstrap.with_intervals
 def paired_difference(
-    ds: xr.Dataset,
-    variable: str,
-    dim: str,
-    a: object,
-    b: object,
-    **intervals: Unpack[bootstrap.Intervals],
+    ds: xr.Dataset, variable: str, dim: str, a: object, b: object, **intervals: Unpack[bootstrap.Intervals]
 ) -> xr.Dataset:
     """Return how a statistic at value `b` of a varied name differs from that at `a`, all else equal.
 

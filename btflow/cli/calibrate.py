@@ -53,8 +53,7 @@ def calibrate(
         takes("FILE.toml", "The access link or the path model to write; an access link may be left out."),
     ] = None,
     form: Annotated[
-        Text,
-        typer.Option("--format", metavar="NAME", help="Line: flent, ping, iperf3 or capture.  [by what is in it]"),
+        Text, typer.Option("--format", metavar="NAME", help="Line: flent, ping, iperf3 or capture.  [by what is in it]")
     ] = None,
     rate: Annotated[Text, takes("RATE", "Line: where the files do not give it.")] = None,
     way: Annotated[Text, takes("up|down", "Line: the way of --rate.  [up]")] = None,

@@ -75,9 +75,7 @@ def list_models(
         typer.echo(read(model))
 
 
-def schema(
-    kind: Annotated[str, typer.Argument(help="Kind of model: swarm or link.")] = "swarm",
-) -> None:
+def schema(kind: Annotated[str, typer.Argument(help="Kind of model: swarm or link.")] = "swarm") -> None:
     """Print the JSON Schema of a model file."""
     from btflow import files
     from btflow.config import schema as json_schema

@@ -80,11 +80,7 @@ def _schema(kind: ModelKind[Any]) -> dict[str, Any]:
     result["properties"]["sweep"] = _SWEEP
     for name, folder in {_name_at(kind, path): folder for path, folder in kind.references.items()}.items():
         definitions[name] = _or_name(definitions[name], folder)
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **result,
-        "title": "btflow model file",
-    }
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **result, "title": "btflow model file"}
 
 
 def _name_at(kind: ModelKind[Any], path: str) -> str:

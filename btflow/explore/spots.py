@@ -116,15 +116,6 @@ def pieces_wait(result: xr.Dataset) -> Spot | None:
 
 SPOTS: Mapping[str, Callable[[xr.Dataset], Spot | None]] = {
     found.__name__.replace("_", "-"): found
-    for found in (
-        slow_start,
-        first_fall,
-        second_flow,
-        queue_longest,
-        queue_late,
-        rate_late,
-        pieces_half,
-        pieces_wait,
-    )
+    for found in (slow_start, first_fall, second_flow, queue_longest, queue_late, rate_late, pieces_half, pieces_wait)
 } | {f"{which}-complete": partial(complete, share) for which, share in (("first", 0.0), ("half", 0.5), ("last", 1.0))}
 """What finds a place in a result, by its name in lessons; None where there is no such place."""

@@ -57,12 +57,7 @@ _EXPLAIN = """{
 
 
 def save(
-    drawn: go.Figure,
-    path: str | Path,
-    *,
-    width: str | None = None,
-    height: str | None = None,
-    style: Style = "screen",
+    drawn: go.Figure, path: str | Path, *, width: str | None = None, height: str | None = None, style: Style = "screen"
 ) -> None:
     """Write a figure: as an HTML page that needs no network, or as a PDF, SVG or PNG, by the ending.
 

@@ -352,10 +352,7 @@ def _title(result: xr.Dataset) -> str:
 def _settings(result: xr.Dataset) -> str:
     """Return the parameters, replicas and seed as lines of a readable length."""
     settings = [f"{name} = {brief(value)}" for name, value in json.loads(result.attrs["parameters"]).items()]
-    settings += [
-        counted(result.sizes["replica"], "replica"),
-        f"seed {result.attrs['seed']}",
-    ]
+    settings += [counted(result.sizes["replica"], "replica"), f"seed {result.attrs['seed']}"]
     if result.attrs.get("fidelity") == "flow":
         settings.append("flow fidelity")
     lines = [""]

@@ -22,11 +22,7 @@ MAX_LEECHERS = 1_000_000
 MAX_SEEDS = 10_000
 
 CLIENT_ORDER = (("pipeline_floor", "pipeline_cap"), ("min_peers_incoming", "min_peers"))
-TRANSPORT_ORDER = (
-    ("rto_min", "rto_max"),
-    ("rto_initial", "rto_max"),
-    ("mss", "tso_segment"),
-)
+TRANSPORT_ORDER = (("rto_min", "rto_max"), ("rto_initial", "rto_max"), ("mss", "tso_segment"))
 """Pairs of fields of which the first may not exceed the second."""
 
 

@@ -207,10 +207,5 @@ kernel = numba.njit(
 # What Python calls: arguments are unpacked by Numba's ordinary, reference-counting wrapper. Cached on disk. Others may
 # run meanwhile: a swarm touches its own arrays alone.
 entry = numba.njit(
-    pipeline_class=EntryCompiler,
-    cache=True,
-    nogil=True,
-    fastmath=False,
-    error_model="numpy",
-    no_cfunc_wrapper=True,
+    pipeline_class=EntryCompiler, cache=True, nogil=True, fastmath=False, error_model="numpy", no_cfunc_wrapper=True
 )

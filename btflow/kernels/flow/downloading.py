@@ -41,7 +41,7 @@ def request_more(s, u, n_lost, t):
     level = rules.refill_level(r, b)
     while lane.outstanding < b and requests.room(s, u) and peer.endgame == 0:
         if n_lost > 0:
-            entry = picking.begin(s, y, picking.first_wanted(s, y, row, n_lost), told_all(s, p))
+            entry = picking.begin(s, y, picking.first_wanted(s, y, row, s.scratch[1], n_lost), told_all(s, p))
         else:
             entry = picking.next_piece(s, y, p, row)
         if entry == picking.NOTHING:
@@ -130,7 +130,7 @@ def refill(s, y, n_lost, t):
         u = s.scratch[0, i]
         p = u >> s.lane_bits
         row = row_of(s, p, np.int64(s.lane[u].h))
-        if s.lane[u].state == SERVING and picking.first_wanted(s, y, row, n_lost) != picking.NOTHING:
+        if s.lane[u].state == SERVING and picking.first_wanted(s, y, row, s.scratch[1], n_lost) != picking.NOTHING:
             request_more(s, u, n_lost, t)
 
 

@@ -7,9 +7,8 @@ from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.flow.ends import told_all
 from btflow.kernels.swarm import rules
 from btflow.kernels.swarm.ends import client_of
+from btflow.kernels.swarm.picking import NOTHING, rarest_piece
 from btflow.kernels.swarm.whole_pieces import all_blocks
-
-NOTHING = np.int64(-1)
 
 
 @kernel
@@ -20,8 +19,8 @@ def next_piece(s, y, p, row):
     if entry != NOTHING:
         return entry
     if rules.picks_at_random(client_of(s, y), s.peer[y].n_log):
-        return begin(s, y, random_piece(s, y, row), on_seed)
-    return begin(s, y, rarest_piece(s, y, row), on_seed)
+        return begin(s, y, first_wanted(s, y, row, s.random_order[y], s.rules.pieces), on_seed)
+    return begin(s, y, rarest_piece(s, NOTHING, y, row, there), on_seed)
 
 
 @kernel
@@ -42,39 +41,16 @@ def begun_piece(s, y, row, on_seed):
 
 
 @kernel
-def random_piece(s, y, row):
-    """Random first: the first wanted piece in the client's own random order."""
-    for i in range(s.rules.pieces):
-        piece = np.int64(s.random_order[y, i])
-        if bits.has_piece(s.want, y, piece) and bits.has_piece(s.has, row, piece):
-            return piece
-    return NOTHING
+def there(s, u, row, piece):  # whatever the lane
+    """True if `piece` is in `row` of `has`."""
+    return bits.has_piece(s.has, row, piece)
 
 
 @kernel
-def rarest_piece(s, y, row):
-    """Rarest first over the copies known among the connected peers; ties by the client's own random order."""
-    best, fewest = NOTHING, 1 << 30
-    rank = np.uint64(0)
-    for word in range(s.has.shape[1]):
-        candidates = s.has[row, word] & s.want[y, word]
-        while candidates != bits.EMPTY:
-            piece = (word << 6) + bits.first(candidates)
-            candidates &= candidates - bits.ONE
-            n = np.int64(s.copies[piece, y])
-            if n > fewest:
-                continue
-            challenger = rules.tie_rank(s.rng[1], y, piece, n)
-            if rules.rarer(n, challenger, fewest, rank):
-                best, fewest, rank = piece, n, challenger
-    return best
-
-
-@kernel
-def first_wanted(s, y, row, n_lost):
-    """First of scratch[1][:n_lost] that `row` has and of which `y` may still ask for blocks, or NOTHING."""
-    for i in range(n_lost):
-        piece = s.scratch[1, i]
+def first_wanted(s, y, row, order, n):
+    """First of `n` pieces in an order that `row` has and of which `y` may still ask for blocks, or NOTHING."""
+    for i in range(n):
+        piece = np.int64(order[i])
         if bits.has_piece(s.want, y, piece) and bits.has_piece(s.has, row, piece):
             return piece
     return NOTHING

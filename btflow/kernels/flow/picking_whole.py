@@ -22,17 +22,11 @@ from btflow.kernels.swarm.whole_pieces import all_blocks
 def next_piece(s, u, y, row):
     """The piece from which lane `u` is asked for blocks, or NOTHING; `row` of `has` says what its uploader has."""
     own, served, held = s.tally[s.lane[u].g], s.lane[u].state == SERVING, s.peer[y].n_log
-    kept = any_free, is_open, under_way, there, eligible
+    kept = any_free, is_open, under_way, picking.there, eligible
     piece = whole_pieces.next_piece(s, u, own, y, row, served, held, begun_and_free(s, y), *kept)
     if piece != picking.NOTHING and picking.rows_taken(s, y) and not is_begun(s, y, piece):
         return picking.NOTHING
     return piece
-
-
-@kernel
-def there(s, u, row, piece):  # the lane: in full it knows what it was told
-    """True if the uploader of a lane has `piece`."""
-    return bits.has_piece(s.has, row, piece)
 
 
 @kernel

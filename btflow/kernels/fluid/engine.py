@@ -1,6 +1,4 @@
-"""What is counted of a link without packets, and its time series.
-
-The main loop of a link experiment without packets: steps of one length for all flows and queues.
+"""The main loop of a link experiment without packets: steps of one length for all flows and queues.
 
 A step: 1. the ACKs for what arrived in the step before move the windows, losses are answered; 2. each flow offers its
 window over its round trip; 3. the queues take it, one step for a queue: what leaves the first comes to the second in

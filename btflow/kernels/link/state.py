@@ -414,8 +414,7 @@ CLOCK = record("""
 HEAP = np.dtype([("time", "f8"), ("source", "i8")])  # of the sources that have something to do (events.py)
 
 Rules = namedtuple(
-    "Rules",
-    "flows queues sources duration warmup sample_every history_slots filter_slots per_flow skipped first_queue",
+    "Rules", "flows queues sources duration warmup sample_every history_slots filter_slots per_flow skipped first_queue"
 )
 # per_flow, skipped: sources of a flow, and how many of the SOURCES it has not, from the first on; first_queue: source
 # of queue 0

@@ -29,7 +29,7 @@ def request_more(s, h, lost, n_lost, t):
     used_up = 0
     first_used = picking.NOTHING
     while c.outstanding < b:
-        piece = first_wanted(s, h, lost, n_lost) if n_lost > 0 else picking.next_piece(s, h)
+        piece = picking.first_wanted(s, h, lost, n_lost) if n_lost > 0 else picking.next_piece(s, h)
         if piece == picking.NOTHING:
             break
         if not ends.wanting(s, h):
@@ -52,15 +52,6 @@ def request_more(s, h, lost, n_lost, t):
         lose_interest(s, p, first_used, used_up, t)
     if ends.in_endgame(s, p):
         requests.endgame_everywhere(s, p, t)
-
-
-@kernel
-def first_wanted(s, h, lost, n_lost):
-    """First of the given pieces that the other side has and that has unrequested blocks."""
-    for i in range(n_lost):
-        if picking.wants(s, h, lost[i]):
-            return lost[i]
-    return picking.NOTHING
 
 
 @kernel
@@ -103,14 +94,14 @@ def refill_served(s, p, lost, n_lost, t):
         while marked != bits.EMPTY:
             h = (w << 3) + (bits.first(marked) >> 3)
             marked &= marked - bits.ONE
-            if first_wanted(s, h, lost, n_lost) != picking.NOTHING:
+            if picking.first_wanted(s, h, lost, n_lost) != picking.NOTHING:
                 s.scratch[0, n] = h
                 n += 1
     shuffle(s.rng, s.scratch[0], n)
     for i in range(n):
         if not any_wantable(s, p, lost, n_lost):
             return
-        if first_wanted(s, s.scratch[0, i], lost, n_lost) != picking.NOTHING:
+        if picking.first_wanted(s, s.scratch[0, i], lost, n_lost) != picking.NOTHING:
             request_more(s, s.scratch[0, i], lost, n_lost, t)
 
 
@@ -155,7 +146,7 @@ def regain_interest(s, p, lost, n_lost, t):
         while marked != bits.EMPTY:
             h = (w << 3) + (bits.first(marked) >> 3)
             marked &= marked - bits.ONE
-            if first_wanted(s, h, lost, n_lost) != picking.NOTHING:
+            if picking.first_wanted(s, h, lost, n_lost) != picking.NOTHING:
                 requests.say_interested(s, h, t)
 
 

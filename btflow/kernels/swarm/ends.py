@@ -1,18 +1,14 @@
-"""An end of a connection: whose it is, its bits, its request list, what holds it back, what is left to do for it.
+"""An end of a connection: whose it is, its bits, its row of requests, and what is left to do for its flow.
 
-Reading and writing the bits of `up`, `dn` and `mode`; `dn` of eight ends at a time, as a word.
+Bits are in `up`, `dn` and `mode`. `words_of` gives the bits `dn` of a peer's ends as words of eight ends; the functions
+`..._among` give a word with bit 8 i set where end `8 w + i` is meant.
 
-`words_of` gives a peer's words; the functions `..._among` give a word with bit 8 i set where end `8 w + i` is meant.
+An end takes a row of the request lists with its first request. The row stays while the list is empty, as it often is
+for a moment; when rows run short, all idle ones are collected.
 
-Rows of request lists: an end has one while blocks are asked of it, few of a peer's ends at a time.
-
-A row is taken with the first request. It is not given back when its list is empty, which it often is for a moment, but
-when rows run short: then all that are idle are collected.
-
-What an event leaves to do for the flows: connections begun, closed, written to. Served after the event, in order.
-
-The kernels of the client know nothing of flows; where the peers have access links they note here what concerns them,
-and `kernels/access` does it. `todo[0]` counts the entries; an entry is 4 h + what.
+The client's kernels know nothing of flows. Where peers have access links they note what an event leaves to do:
+connections begun, closed, written to. `kernels/access` does it after the event, in order. `todo[0]` counts the entries;
+an entry is 4 h + what.
 """
 
 import numpy as np

@@ -1,6 +1,4 @@
-"""Control messages between the two ends of a connection, CHOKE and UNCHOKE among them.
-
-Control messages between the two ends of a connection: they wait behind a part-sent block, then travel.
+"""Control messages between the two ends of a connection: they wait behind a part-sent block, then travel.
 
 A message names the end that receives it. `generation` lets a message outlive its connection harmlessly.
 """

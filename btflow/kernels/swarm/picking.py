@@ -1,9 +1,8 @@
 """Which piece next, by mainline's picker, and the allowed-fast sets of who is choked.
 
-Allowed-fast sets: a few pieces that a peer may ask of anybody who has them, choked or not (BEP 6).
-
-Which they are depends on who may ask (its address), not on whom: the sets that a peer is allowed by all its neighbours
-are one sequence, of which each client grants so many (libtorrent peer_connection.cpp, send_allowed_set).
+An allowed-fast set has a few pieces that a peer may ask of anybody who has them, choked or not (BEP 6). It depends on
+the address of the peer that may ask, not on the other one: all sets of a peer are one sequence, of which each client
+grants so many (libtorrent peer_connection.cpp, send_allowed_set).
 """
 
 import numpy as np
@@ -21,12 +20,15 @@ def knows(s, h, piece):
     """True if end `h` was told that the other side has `piece`."""
     g = mate(s, h)
     q = g >> s.rules.slot_bits
-    if not bits.has_piece(s.has, q, piece):
-        return False
     if super_seeding(s, q):
-        return bits.has_piece(s.offered, g, piece)
-    told = s.told[g]
-    return told == s.n_log[q] or s.have_at[q, piece] < told
+        return bits.has_piece(s.has, q, piece) and bits.has_piece(s.offered, g, piece)
+    return told_of(s, h, piece)
+
+
+@kernel
+def there(s, h, row, piece):  # the row: what it has been told of is less
+    """True if the other side of end `h` is known to have `piece`."""
+    return knows(s, h, piece)
 
 
 @kernel
@@ -58,32 +60,30 @@ def begun_piece(s, h):
 
 
 @kernel
-def random_piece(s, h):
-    """Random first: the first wanted piece in the client's own random order."""
-    p = h >> s.rules.slot_bits
-    for i in range(s.rules.pieces):
-        piece = np.int64(s.random_order[p, i])
+def first_wanted(s, h, order, n):
+    """First of `n` pieces in an order that end `h` may ask for, or NOTHING."""
+    for i in range(n):
+        piece = np.int64(order[i])
         if wants(s, h, piece):
             return piece
     return NOTHING
 
 
 @kernel
-def rarest_piece(s, h):
-    """Rarest first over the copies known among the connected peers; ties by the client's own random order."""
-    p, q = h >> s.rules.slot_bits, neighbour(s, h)
-    # whether the other side has pieces we were not told of yet
-    g = mate(s, h)
-    news = s.told[g] < s.n_log[g >> s.rules.slot_bits]
+def rarest_piece(s, link, p, row, there):
+    """Rarest first over the copies known among the connected peers; ties by the client's own random order.
+
+    For both engines: `there` says whether what is in `row` of `has` is there on a connection, an end or a lane.
+    """
     best, fewest = NOTHING, 1 << 30
     rank = np.uint64(0)
     for word in range(s.has.shape[1]):
-        candidates = s.has[q, word] & s.want[p, word]
+        candidates = s.has[row, word] & s.want[p, word]
         while candidates != bits.EMPTY:
             piece = (word << 6) + bits.first(candidates)
             candidates &= candidates - bits.ONE
             n = np.int64(s.copies[piece, p])
-            if n > fewest or (news and not knows(s, h, piece)):
+            if n > fewest or not there(s, link, row, piece):
                 continue
             challenger = rules.tie_rank(s.rng[1], p, piece, n)
             if rules.rarer(n, challenger, fewest, rank):
@@ -97,9 +97,10 @@ def next_piece(s, h):
     piece = begun_piece(s, h)
     if piece != NOTHING:
         return piece
-    if rules.picks_at_random(client_of(s, h >> s.rules.slot_bits), s.n_log[h >> s.rules.slot_bits]):
-        return random_piece(s, h)
-    return rarest_piece(s, h)
+    p = h >> s.rules.slot_bits
+    if rules.picks_at_random(client_of(s, p), s.n_log[p]):
+        return first_wanted(s, h, s.random_order[p], s.rules.pieces)
+    return rarest_piece(s, h, p, neighbour(s, h), there)
 
 
 @kernel

@@ -180,7 +180,7 @@ def next_piece(s, h):
     p, q = h >> s.rules.slot_bits, neighbour(s, h)
     if client_of(s, p).picker == FEWEST_LEFT:
         return fewest_left(s, h)
-    kept = any_free, is_open, under_way, there, eligible
+    kept = any_free, is_open, under_way, picking.there, eligible
     return whole_pieces.next_piece(s, h, s.tally[h], p, q, served(s, h), s.n_log[p], begun_and_free(s, p), *kept)
 
 
@@ -188,12 +188,6 @@ def next_piece(s, h):
 def any_free(s, p, piece):
     """True if some block of a piece is not asked for."""
     return bits.any_block(s.blocks, p, piece, UNREQUESTED)
-
-
-@kernel
-def there(s, h, row, piece):  # the row: what it has been told of is less
-    """True if the other side of end `h` is known to have `piece`."""
-    return picking.knows(s, h, piece)
 
 
 @kernel

@@ -1,8 +1,7 @@
-"""Rates and counts of a connection: the client's rate estimate, bytes in a round of the choker and in a second.
+"""Rates of a connection, what rules count of it, and the list of a peer's sources.
 
-What rules other than mainline's count of each connection: bytes in a round of the choker, bytes in a second.
-
-Where every client has mainline's rules nothing is counted, and the arrays are of size 1 (`rules.tallied`).
+Rules other than mainline's count bytes in a round of the choker and in a second. Where every client has mainline's
+nothing is counted, and the arrays are of size 1 (`rules.tallied`).
 """
 
 import math

@@ -108,15 +108,3 @@ def grow(net, i, f, t, acked):
     """As Reno, but not within the inference time."""
     if f.early == 0 or (f.variant == NS3 and f.cwnd < f.ssthresh):
         newreno.grow(net, i, f, t, acked)
-
-
-@kernel
-def reduce(net, i, f, t):
-    """As Reno."""
-    return newreno.reduce(net, i, f, t)
-
-
-@kernel
-def timeout(net, i, f, t):
-    """As Reno."""
-    return newreno.reduce(net, i, f, t)

@@ -140,9 +140,3 @@ def below(f):
 def reduce(net, i, f, t):
     """Reno's half; with ns-3 one segment less."""
     return below(f) if ns3(f) else newreno.reduce(net, i, f, t)
-
-
-@kernel
-def timeout(net, i, f, t):
-    """As after a loss."""
-    return reduce(net, i, f, t)
