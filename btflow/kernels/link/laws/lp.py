@@ -108,3 +108,6 @@ def grow(net, i, f, t, acked):
     """As Reno, but not within the inference time."""
     if f.early == 0 or (f.variant == NS3 and f.cwnd < f.ssthresh):
         newreno.grow(net, i, f, t, acked)
+
+
+reduce = timeout = newreno.reduce

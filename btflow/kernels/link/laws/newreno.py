@@ -41,3 +41,6 @@ def reduce(net, i, f, t):
     if f.halves == OUTSTANDING:
         return max(2.0, f.beta * min(f.cwnd, float((f.nxt - f.una) * f.train)))
     return max(2.0, f.beta * min(f.cwnd, float((f.flight + f.waiting_retransmit) * f.train)))
+
+
+timeout = reduce

@@ -140,3 +140,6 @@ def below(f):
 def reduce(net, i, f, t):
     """Reno's half; with ns-3 one segment less."""
     return below(f) if ns3(f) else newreno.reduce(net, i, f, t)
+
+
+timeout = reduce
