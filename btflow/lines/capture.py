@@ -1,11 +1,11 @@
-"""Reads a capture of an upload: rate, round-trip times and losses from its segments and ACKs.
+"""Reads a capture made at an uploading host: rate, round-trip times and losses of the upload, and what comes down.
 
 A round-trip time is that of the newest segment that an ACK, or the first block of SACK in it, covers for the first time
 (RFC 2018: the first block holds the segment that caused the ACK). A segment that was sent again gives none (Karn and
 Partridge, SIGCOMM 1987). Nor does an ACK's number while a hole is open, and until all has come that was under way then
 (RFC 6582): the segment that filled the hole caused that ACK. A loss is a segment that was sent again; it counts at the
-time it was first sent, when the queue dropped it. Without SACK each duplicate ACK tells of one segment that came
-(RFC 5681): it counts then, not when the hole is closed.
+time it was first sent, when the queue dropped it. Without SACK each duplicate ACK counts as one segment that came
+(RFC 5681), not only the ACK that closes the hole.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import IO
 import numpy as np
 
 from btflow.lines import frames
-from btflow.lines.traces import DELAYED, Delays, Load, Trace, Way, unusable
+from btflow.lines.traces import DELAYED, HEADER, SEGMENT, Delays, Load, Trace, Way, unusable
 
 MOST_FLOWS, MOST_REPEATED = 10_000, 2_000_000
 """A capture of more flows, or in which more segments were sent again, is no upload."""
@@ -46,8 +46,6 @@ MISSING = 1e-3
 _SYN, _ACK, _FIN = 2, 16, 1
 _DUPLICATES = 3
 """Duplicate ACKs that open a hole (RFC 5681)."""
-_MSS = 1448
-"""Payload that a duplicate ACK tells of, where the device splits what the capture shows [B]."""
 _HANDSHAKE = 60
 """IP packet of a SYN over IPv4 [B]."""
 
@@ -57,7 +55,7 @@ UPLOAD = "a capture of an upload by TCP, made on the host that uploads"
 
 
 def read(name: str, stream: IO[bytes], told: Callable[[], None] | None = None) -> Trace:
-    """Return the upload in a capture that was made on the uploading side; told is called while it is read.
+    """Return the loads in a capture that was made on the uploading side; told is called while it is read.
 
     Raises:
         InputError: It is cut off in its first packets, holds no upload, or too many packets.
@@ -83,7 +81,7 @@ class _Seen:
         self.senders: dict[bytes, _Sender] = {}
         """By addresses and ports, as the packets have them."""
         self.others: dict[bytes, tuple[array[float], array[float]]] = {}
-        """When a host sent packets without a payload of TCP's [s], and how large they are [B]."""
+        """When a host sent ACKs alone and packets of other protocols [s], and how large they are [B]."""
         self.size: Counter[str] = Counter()
         """Bytes of each protocol."""
         self.repeated = 0
@@ -230,13 +228,14 @@ class _Sender:
                     newest = max(newest, place) if closed else newest
             self.head = reached
             known = min(self.early, size)
-            self.early = self.early - known if ack < self.recover else 0
+            self.early -= known
         elif ack == self.acked and not packet.payload and not packet.flags & _FIN and self.head < len(self.ends):
             self.duplicates += 1
             if self.duplicates == _DUPLICATES and self.acked >= self.recover:
                 self.recover = self.highest
             if not packet.blocks:
-                known = -min(self.sizes[self.head], _MSS)
+                beyond = self.highest - ack - self.sizes[self.head] - self.early
+                known = -max(min(self.sizes[self.head], SEGMENT, beyond), 0)
                 self.early -= known
         if size - known:
             self.arrived.extend((time, size - known))
@@ -265,7 +264,7 @@ class _Sender:
 
 
 def _trace(name: str, seen: _Seen, notes: list[str]) -> Trace:
-    """Return the largest upload, with the flows beside it that go the same way."""
+    """Return the largest upload with the flows beside it that go the same way, and what came to its host meanwhile."""
     sizes = {ends: sum(sender.sizes) for ends, sender in seen.senders.items()}
     payload = {ends: 0 if _arrives(seen, ends) else size for ends, size in sizes.items()}
     most = max(payload, key=lambda ends: payload[ends])
@@ -281,7 +280,9 @@ def _trace(name: str, seen: _Seen, notes: list[str]) -> Trace:
         reason = f"has no upload{seen.instead() or far}"
         raise unusable(name, reason, f"{LEAST_SEGMENTS} segments or more, and their ACKs")
     load = _load("up", flows)
-    time, size = (np.array(values) for values in seen.others.get(host, ((), ())))
+    own = {ends: sender for ends, sender in seen.senders.items() if ends.startswith(host)}
+    more = (np.stack([one.sent, np.array(one.sizes) + HEADER]) for e, one in own.items() if e not in same)
+    time, size = np.concatenate([np.array(seen.others.get(host, ((), ()))), *more], axis=1)
     beside, span = size[(time >= load.start) & (time <= load.end)], load.end - load.start
     load = replace(load, beside=(float(beside.sum()) / span, len(beside) / span))
     full = np.concatenate([np.array(flow.rtts).reshape(-1, 4) for flow in flows])
@@ -295,14 +296,12 @@ def _trace(name: str, seen: _Seen, notes: list[str]) -> Trace:
         raise unusable(name, f"has round trips of {1e3 * np.median(full[:, 1]):.2g} ms: {FAR}", UPLOAD)
     time, rtt = full[np.argsort(full[:, 0], kind="stable"), :2].T
     delays = [Delays("the flow's packets", time, rtt, load.packet, load.lost, 1e-6, late)]
-    own = [sender for ends, sender in seen.senders.items() if ends.startswith(host)]
-    if opened := [(s.syn, s.handshake) for s in own if s.syn is not None and s.handshake]:
+    if opened := [(s.syn, s.handshake) for s in own.values() if s.syn is not None and s.handshake]:
         at, took = np.array(sorted(opened), float).T
         delays.append(Delays("pings", at, took, _HANDSHAKE, np.zeros(0), 1e-6))
-    coming = [one for ends, one in seen.senders.items() if ends[len(host) : -4] == host and one.sizes]
-    loads = [load]
-    if sum(sum(one.sizes) for one in coming) > LEAST_SHARE * payload[most]:
-        loads.append(_load("down", coming))
+    least = LEAST_SHARE * sum(payload[ends] for ends in same)
+    coming = [one for e, one in seen.senders.items() if e[len(host) : -4] == host and sizes[e] > least]
+    loads = [load, *([replace(_load("down", coming), beside=(0.0, 0.0))] if coming else [])]
     missing = sum(flow.missing for flow in flows) / sum(payload[ends] for ends in same)
     if missing > MISSING:
         notes = [*notes, f"{missing:.1%} of the payload was not captured"]
@@ -310,9 +309,12 @@ def _trace(name: str, seen: _Seen, notes: list[str]) -> Trace:
 
 
 def _arrives(seen: _Seen, ends: bytes) -> bool:
-    """Return whether a sender's data arrive where they were captured: there its SYN is answered at once."""
+    """Return whether a sender's data arrive where they were captured: there its segments are answered at once."""
     near, far = (seen.senders[one].handshake for one in (ends, _reversed(ends)))
-    return near is not None and far is not None and near < 0.25 * far
+    if near is None or far is None:
+        rtts = seen.senders[ends].rtts[1::4]
+        return bool(rtts) and float(np.median(rtts)) < COPY
+    return near < 0.25 * far
 
 
 def _load(way: Way, flows: list[_Sender]) -> Load:
@@ -328,5 +330,5 @@ def _load(way: Way, flows: list[_Sender]) -> Load:
     sizes = np.concatenate([np.array(flow.sizes) for flow in flows])
     header = float(sum((flow.headers for flow in flows), Counter()).most_common(1)[0][0])
     segment = float(np.clip(np.median(sizes), 1, 1500 - header))  # the device may split larger ones
-    lost = np.sort(np.concatenate([np.array(flow.lost) for flow in flows]))
+    lost = np.sort(np.concatenate([np.array(flow.lost if way == "up" else ()) for flow in flows]))
     return Load(way, len(flows), edges, total / np.diff(edges), "arrived", segment, header, lost)

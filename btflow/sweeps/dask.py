@@ -17,7 +17,7 @@ import uuid
 import warnings
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError, Future, wait
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from importlib import import_module
@@ -151,7 +151,13 @@ class Workers:
         self._refused: set[str] = set()
         self._waiting = self._unanswered = False
         self._there: Future[dict[str, int]] | None = None
-        answered = termination.in_thread(lambda: check_workers(client, address))
+        self._looked = time.monotonic()
+        checked = termination.begun_in_thread(lambda: check_workers(client, address))
+        while not wait([checked], 0.2).done:
+            if time.monotonic() - self._looked > SILENCE:
+                self._looked = time.monotonic()
+                _warn("a worker has not told its versions yet: it loads btflow, or stands still and is to be ended")
+        answered = checked.result()
         self.threads: dict[str, int] = dict.fromkeys(answered, 0)
         self._take(self._news())
 

@@ -373,6 +373,7 @@ def test_a_capture_of_both_directions_shows_both_loads_and_the_acks_beside_the_u
         assert 0.6 * made.truth(way)[0] < queue.rate.low < made.truth(way)[0]
     up, _ = line.loads
     assert up.beside is not None
+    assert (line.loads[0].flows, line.loads[1].flows) == (8, 8)
     assert up.beside[0] > 0.05 * made.uplink  # 828 ACKs a second
 
 
@@ -386,6 +387,19 @@ def test_without_sack_a_duplicate_ack_is_a_segment_that_came() -> None:
     sender = capture._Sender()
     for number in range(8):
         sender.send(_segment(seq=1000 * number), 0.1 * number)
-    for time, ack in enumerate((1000, 1000, 1000, 1000, 1000, 6000, 8000)):
+    for time, ack in enumerate((1000, 1000, 1000, 1000, 1000, 6000, 6000, 8000)):
         sender.answer(_segment(ack=ack), 1.0 + time)
-    assert sender.arrived.tolist() == [1, 1000, 2, 1000, 3, 1000, 4, 1000, 5, 1000, 6, 1000, 7, 2000]
+    assert sender.arrived.tolist() == [1, 1000, 2, 1000, 3, 1000, 4, 1000, 5, 1000, 6, 1000, 7, 1000, 8, 1000]
+
+
+@given(st.lists(st.tuples(st.integers(1, 12), st.integers(0, 5)), min_size=1, max_size=20))
+def test_no_more_has_arrived_than_was_sent_however_often_an_ack_comes_again(acks: list[tuple[int, int]]) -> None:
+    """As those do that open the window, or that tell of segments behind a second hole."""
+    sender, reached = capture._Sender(), 0
+    for number in range(sum(more for more, _ in acks) + 3):
+        sender.send(_segment(seq=1000 * number), 0.1 * number)
+    for more, again in acks:
+        reached += 1000 * more
+        for _ in range(1 + again):
+            sender.answer(_segment(ack=reached), 100.0)
+            assert reached <= sum(sender.arrived[1::2]) <= sum(sender.sizes)

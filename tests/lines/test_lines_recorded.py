@@ -96,10 +96,18 @@ def test_what_is_recorded_is_what_its_seed_draws(which: str) -> None:
 
 
 MENDED = ["j03-up1.pcap j03-up1.log", "j10-up8.pcap:nosack", "j12-both8.pcap j12-both8.log", "j16-up1.pcap:snap68"]
+MENDED += ["l03-both1.pcap", "j12-both8.pcap:middle", "d10-up2.pcap:nosack"]
 """Inputs of other seeds that were once wrong or refused."""
 
 
-@pytest.mark.parametrize("names", [*inputs("development"), *MENDED])
+@pytest.mark.parametrize("names", MENDED)
+def test_what_was_once_wrong_or_refused_holds(names: str, tmp_path: Path) -> None:
+    found = list(rows(names, fit(names, tmp_path)))
+    assert len(found) > 1
+    assert [(row.what, row.text) for row in found if row.verdict == "wrong"] == []
+
+
+@pytest.mark.parametrize("names", inputs("development"))
 def test_what_is_fitted_to_a_drawn_line_does_not_exclude_what_was_set(names: str, tmp_path: Path) -> None:
     try:
         line = fit(names, tmp_path)

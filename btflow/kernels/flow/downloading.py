@@ -13,7 +13,7 @@ from btflow.kernels.flow import limiter, mail, picking, picking_whole, requests,
 from btflow.kernels.flow.ends import lacks_some, post, put_wanted, row_of, seeding, super_seeding, told_all, wake
 from btflow.kernels.flow.state import BUSY, FAST, LOOKS_AGAIN, NO_LANE, SERVING
 from btflow.kernels.random import below, shuffle
-from btflow.kernels.swarm import rates, rules
+from btflow.kernels.swarm import rates, rules, whole_pieces
 from btflow.kernels.swarm.ends import client_of, lower_flag, raise_flag
 from btflow.kernels.swarm.state import ANY, BEGUN_FIRST, FOREVER, HAVE_ONE, LEAVE, NIL, OPEN, PULSE, SINGLE, SLOW_START
 
@@ -193,7 +193,7 @@ def found_nothing(s, u, y, g, row, t):
 @kernel
 def ask_twice(s, u, y, g, row, t):
     """A lane with nothing to ask for is asked for one block that is under way elsewhere, of a random piece."""
-    if client_of(s, y).endgame == NIL or not picking_whole.all_begun(s, y):
+    if client_of(s, y).endgame == NIL or not whole_pieces.all_begun(s, y, picking_whole.is_open):
         return
     chosen, seen = picking.NOTHING, 0
     for word in range(s.has.shape[1]):

@@ -1,7 +1,4 @@
-"""The peer set: the tracker, connections that open and close, peers that leave.
-
-The rules are those of `kernels/swarm/peer_set.py`.
-"""
+"""The peer set: connections that open and close, peers that leave. The rules are those of `kernels/swarm`."""
 
 import numpy as np
 

@@ -41,14 +41,14 @@ def begun_piece(s, y, row, on_seed):
 
 
 @kernel
-def there(s, u, row, piece):  # whatever the lane
+def there(s, u, row, piece):  # full needs `u`
     """True if `piece` is in `row` of `has`."""
     return bits.has_piece(s.has, row, piece)
 
 
 @kernel
 def first_wanted(s, y, row, order, n):
-    """First of `n` pieces in an order that `row` has and of which `y` may still ask for blocks, or NOTHING."""
+    """The first piece of `order[:n]` that is in `row` and of which `y` may still ask for blocks, or NOTHING."""
     for i in range(n):
         piece = np.int64(order[i])
         if bits.has_piece(s.want, y, piece) and bits.has_piece(s.has, row, piece):

@@ -145,12 +145,6 @@ def asked_on(s, u, entry):
 
 
 @kernel
-def all_begun(s, y):
-    """True if no missing piece is open and nobody's."""
-    return whole_pieces.all_begun(s, y, is_open)
-
-
-@kernel
 def release(s, g):
     """What was taken for end `g` alone and not asked for is free again."""
     whole_pieces.release(s, s.tally[g], g >> s.rules.slot_bits, any_free)

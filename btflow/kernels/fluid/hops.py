@@ -1,14 +1,10 @@
-"""Hops of a fluid: queues without packets, and the losses at full ones.
+"""Queues of a link without packets, and when senders find out what full ones have lost.
 
-Queues of a link without packets: what comes, the mean queue (flow/queues.py), what leaves, what is lost.
+The mean and the scatter of a queue are those of flow/queues.py. The share of each flow in it is kept besides, so that
+no byte gets lost or made. A mixture of all that waits leaves.
 
-The mean and the scatter of a queue come from `queues.step`; what each flow has in it is kept besides, so that nothing
-gets lost or made. What leaves is a mixture of all that waits.
-
-Losses on a link without packets: when the sender finds out, and what it does; the rules of `flow/windows.py`.
-
-A sender finds a loss by three segments that come behind the lost one, or by its timer if its window is too small for
-that or nothing follows. What it sends again may be lost again.
+The rules of losses are those of flow/windows.py: a sender finds a loss by three segments that come behind it, or by its
+timer if its window is too small for that or nothing follows. A segment that is sent again may be lost again.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""The peer set: the tracker, connections made and ended, peers that leave (4.0.2 Encoder, Rerequester, Connecter)."""
+"""The peer set: connections made and ended, peers that leave (4.0.2 Encoder, Connecter)."""
 
 import numpy as np
 

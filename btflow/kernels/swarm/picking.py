@@ -26,7 +26,7 @@ def knows(s, h, piece):
 
 
 @kernel
-def there(s, h, row, piece):  # the row: what it has been told of is less
+def there(s, h, row, piece):  # flow needs `row`
     """True if the other side of end `h` is known to have `piece`."""
     return knows(s, h, piece)
 
@@ -61,7 +61,7 @@ def begun_piece(s, h):
 
 @kernel
 def first_wanted(s, h, order, n):
-    """First of `n` pieces in an order that end `h` may ask for, or NOTHING."""
+    """The first piece of `order[:n]` that end `h` may ask for, or NOTHING."""
     for i in range(n):
         piece = np.int64(order[i])
         if wants(s, h, piece):
@@ -70,10 +70,10 @@ def first_wanted(s, h, order, n):
 
 
 @kernel
-def rarest_piece(s, link, p, row, there):
+def rarest_piece(s, link, p, row, is_there):
     """Rarest first over the copies known among the connected peers; ties by the client's own random order.
 
-    For both engines: `there` says whether what is in `row` of `has` is there on a connection, an end or a lane.
+    Both engines use it. `is_there` says whether a piece in `row` of `has` is known on `link`, an end or a lane.
     """
     best, fewest = NOTHING, 1 << 30
     rank = np.uint64(0)
@@ -83,7 +83,7 @@ def rarest_piece(s, link, p, row, there):
             piece = (word << 6) + bits.first(candidates)
             candidates &= candidates - bits.ONE
             n = np.int64(s.copies[piece, p])
-            if n > fewest or not there(s, link, row, piece):
+            if n > fewest or not is_there(s, link, row, piece):
                 continue
             challenger = rules.tie_rank(s.rng[1], p, piece, n)
             if rules.rarer(n, challenger, fewest, rank):

@@ -25,7 +25,10 @@ def all_blocks(s, piece, w):
 
 @kernel
 def next_piece(s, link, own, p, row, served, held, begun, any_free, is_open, under_way, there, eligible):
-    """The piece that peer `p` asks for, or NOTHING; it has `held` pieces, and `begun` others have free blocks."""
+    """The piece that peer `p` asks for, or NOTHING; it has `held` pieces, and `begun` others have free blocks.
+
+    `own` is the tally of the connection `link`, and `served` whether it is unchoked.
+    """
     piece = own_piece(s, own, p, any_free)
     if piece != NOTHING:
         return piece

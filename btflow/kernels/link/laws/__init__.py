@@ -81,12 +81,14 @@ def grow(net, i, f, t, acked):
 @kernel
 def reduce(net, i, f, t):
     """The slow-start threshold after a loss found by duplicate ACKs."""
-    if f.law in (NEWRENO, LP):
+    if f.law == NEWRENO:
         return newreno.reduce(net, i, f, t)
     if f.law == CUBIC:
         return cubic.reduce(net, i, f, t)
     if f.law == VEGAS:
         return vegas.reduce(net, i, f, t)
+    if f.law == LP:
+        return lp.reduce(net, i, f, t)
     if f.law == NICE:
         return nice.reduce(net, i, f, t)
     if f.law == LEDBAT:
@@ -101,12 +103,14 @@ def reduce(net, i, f, t):
 @kernel
 def timeout(net, i, f, t):
     """The slow-start threshold after a timeout."""
-    if f.law in (NEWRENO, LP):
-        return newreno.reduce(net, i, f, t)
+    if f.law == NEWRENO:
+        return newreno.timeout(net, i, f, t)
     if f.law == CUBIC:
         return cubic.timeout(net, i, f, t)
     if f.law == VEGAS:
-        return vegas.reduce(net, i, f, t)
+        return vegas.timeout(net, i, f, t)
+    if f.law == LP:
+        return lp.timeout(net, i, f, t)
     if f.law == NICE:
         return nice.timeout(net, i, f, t)
     if f.law == LEDBAT:

@@ -1,11 +1,10 @@
 """Delays, rounds and ACKs, as several laws measure and count them.
 
-Delays as LEDBAT sees them: the base over some minutes, and the least of the last few samples.
-
-The history keeps one minimum per minute of the flow (not of the wall clock), the newest opened by the first sample
-after the minute is over; minutes without a sample are not counted. A newcomer therefore has a base that contains
-whatever queue stood when it came (the latecomer effect), until a minute's minimum was taken from an empty queue; and a
-base that is too low is forgotten `f.history` minutes later.
+LEDBAT sees the base over some minutes, and the least of the last few samples. Its history keeps one minimum per minute
+of the flow (not of the wall clock), the newest opened by the first sample after the minute is over; minutes without a
+sample are not counted. A newcomer therefore has a base that contains whatever queue stood when it came (the latecomer
+effect), until a minute's minimum was taken from an empty queue; and a base that is too low is forgotten `f.history`
+minutes later.
 """
 
 import math

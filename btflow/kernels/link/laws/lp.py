@@ -24,6 +24,7 @@ from btflow.kernels.link.laws.delay import ticks
 from btflow.kernels.link.state import FOREVER, RECOVERY
 
 LINUX, NS3, PAPER = 0, 1, 2
+reduce = timeout = newreno.reduce
 INFERENCE = 3.0  # round trips (tcp_lp_pkts_acked; the paper's simulations)
 
 
@@ -108,6 +109,3 @@ def grow(net, i, f, t, acked):
     """As Reno, but not within the inference time."""
     if f.early == 0 or (f.variant == NS3 and f.cwnd < f.ssthresh):
         newreno.grow(net, i, f, t, acked)
-
-
-reduce = timeout = newreno.reduce
