@@ -98,7 +98,9 @@ LINES = {row["made"]["name"]: Made(**row["made"]) for row in _ROWS.values()}
 SEEDS = {"development": (20261128, 16), "review": (160_641_079, 24), "judgement": (291_734_940, 24)}
 SEEDS["last"] = (682_903_427, 24)
 """Seed and number of the sessions that are drawn. Each was written here before anything was measured by it. Rules of
-the fit were mended by the first three; the last one judges them."""
+the fit were mended by the first three; the last one judges them. When it was first read 173 of 182 intervals with two
+ends and 159 of 160 bounds held what was set, 118 of 121 figures were near, and 8 inputs were refused; captures of both
+directions that begin late, 6 of these, are read since."""
 TESTS = ["tcp_upload", "rrul_be", "tcp_download", "tcp_4up", "tcp_ndown", "tcp_2up", "tcp_bidirectional", "tcp_8up"]
 TESTS += ["rrul", "tcp_4down"]
 """flent's; the first five are run for development."""
