@@ -36,7 +36,7 @@ def requests() -> dict[str, Callable[[], Any]]:
     limited = SwarmState(model="rao2010", leechers="300", file_size="50 MB")
     linked = SwarmState(leechers="200", file_size="50 MB")
     few = "model=rao2010&leechers=300&file_size=50+MB"
-    full = "leechers=300&file_size=3200+kB&rtt=400+ms&uplink=2+Mbit/s"  # nearly the memory of limits.py
+    full = "leechers=280&file_size=3200+kB&rtt=400+ms&uplink=2+Mbit/s"  # nearly the memory of limits.py
     return {
         "the page": lambda: "done" if LinkPanel().result is not None else "nothing came",
         "link, most packets": lambda: _shown(LinkPanel(), fast),

@@ -47,9 +47,9 @@ def open_page(shown: Page, url: str) -> None:
 def unfold(shown: Page) -> None:
     """Show all inputs of what is in view."""
     folded = shown.get_by_role("button", name="more inputs").filter(visible=True)
-    while folded.count():
+    while count := folded.count():
         folded.first.click()
-        shown.wait_for_timeout(100)
+        expect(folded).not_to_have_count(count, timeout=SLOWEST)  # it has another name then
 
 
 def series(shown: Page) -> list[list[float | None]]:

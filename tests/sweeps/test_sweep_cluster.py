@@ -162,6 +162,22 @@ def test_workers_that_join_later_take_part_unless_their_versions_differ(
     assert bits(read(path)).identical(bits(read(tmp_path / "b.zarr")))
 
 
+def test_before_a_sweep_workers_that_have_not_told_their_versions_are_waited_for_with_a_warning(
+    scheduler: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(dask, "SILENCE", 0.5)
+    monkeypatch.setattr(dask, "_warn", said.append)
+
+    def check(*_: object) -> list[str]:
+        until(lambda: bool(said))
+        return []
+
+    monkeypatch.setattr(dask, "check_workers", check)
+    Workers(scheduler, "tcp://here")
+    assert said[0].startswith("a worker has not told its versions yet")
+
+
 def test_tasks_of_workers_that_are_gone_are_taken_back(scheduler: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """As are those that found a worker of another kind at an address."""
     monkeypatch.setattr(dask, "ASK_PERIOD", 0.0)
