@@ -1,4 +1,4 @@
-"""Reads a capture made at an uploading host: rate, round-trip times and losses of the upload, and what comes down.
+"""Reads a capture made at an uploading host: rate, round-trip times and losses of its upload, and its downloads.
 
 A round-trip time is that of the newest segment that an ACK, or the first block of SACK in it, covers for the first time
 (RFC 2018: the first block holds the segment that caused the ACK). A segment that was sent again gives none (Karn and
@@ -264,7 +264,7 @@ class _Sender:
 
 
 def _trace(name: str, seen: _Seen, notes: list[str]) -> Trace:
-    """Return the largest upload with the flows beside it that go the same way, and what came to its host meanwhile."""
+    """Return the largest upload with the flows beside it that go the same way, and the downloads of its host."""
     sizes = {ends: sum(sender.sizes) for ends, sender in seen.senders.items()}
     payload = {ends: 0 if _arrives(seen, ends) else size for ends, size in sizes.items()}
     most = max(payload, key=lambda ends: payload[ends])
