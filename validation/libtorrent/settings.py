@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Literal
 
 SEEDS = {"development": 381, "judgement": 382, "fresh": 383}
@@ -152,10 +152,10 @@ def oracle_text(setting: Setting, seed: int, log: str = "", kinds: str = "") -> 
         *((f"log {log}", *((f"kinds {kinds}",) if kinds else ())) if log else ()),
     ]
     starts = _starts(setting, chance)
-    lines.append(_peer(setting, "seed", 0.0, setting.seed_uplink, setting.seed_limit))
+    lines.append(_peer(setting, "seed", 0.0))
     for klass, count in setting.classes.items():
         for _ in range(count):
-            lines.append(_peer(setting, klass, next(starts), setting.uplink, setting.limit))
+            lines.append(_peer(setting, klass, next(starts)))
     return "\n".join(lines) + "\n"
 
 
@@ -170,89 +170,65 @@ def _starts(setting: Setting, chance: random.Random) -> Iterator[float]:
     return iter(times)
 
 
-def _peer(setting: Setting, klass: str, start: float, uplink: float, limit: float) -> str:
-    own = setting.transport if klass == "seed" else klass
-    transports = {"tcp": "tcp", "utp": "utp,tcp", "half": "utp,tcp"}[own]
+def _opens(setting: Setting, name: str) -> tuple[str, ...]:
+    own = setting.transport if name == "seed" else name
+    return ("tcp",) if own == "tcp" else ("utp", "tcp")
+
+
+def _link(setting: Setting, name: str) -> tuple[float, float, int]:
+    """Rates of a peer's uplink and downlink [B/s], and the packets that may wait at the latter: 200 ms of it."""
+    up = setting.seed_uplink if name == "seed" else setting.uplink
     down = max(8.0 * setting.uplink, FAST if setting.bound == "client" else 0.0)
-    room = max(setting.buffer, math.ceil(0.2 * down / 1500.0))
-    links = f"uplink={uplink} downlink={down} up_room={setting.buffer} down_room={room}" if setting.links else ""
+    return up, down, max(setting.buffer, math.ceil(0.2 * down / 1500.0))
+
+
+def _limit(setting: Setting, name: str) -> float:
+    return setting.seed_limit if name == "seed" else setting.limit
+
+
+def _peer(setting: Setting, name: str, start: float) -> str:
+    up, down, room = _link(setting, name)
+    links = f" uplink={up} downlink={down} up_room={setting.buffer} down_room={room}" if setting.links else ""
     return (
-        f"peer class={klass} seed={int(klass == 'seed')} start={start:.6f} limit={limit:.0f} slots={setting.slots} "
-        f"allowed_fast={setting.allowed_fast} overhead={int(setting.counts == 'packets')} transports={transports} "
-        f"leaves={int(setting.churn and klass != 'seed')} {links}"
+        f"peer class={name} seed={int(name == 'seed')} start={start:.6f} limit={_limit(setting, name):.0f} "
+        f"slots={setting.slots} allowed_fast={setting.allowed_fast} overhead={int(setting.counts == 'packets')} "
+        f"transports={','.join(_opens(setting, name))} leaves={int(setting.churn and name != 'seed')}{links}"
     )
 
 
 def _class(setting: Setting, name: str, count: int) -> str:
-    own = setting.transport if name == "seed" else name
-    opens = "tcp" if own == "tcp" else "utp, tcp"
-    uplink, limit = (
-        (setting.seed_uplink, setting.seed_limit) if name == "seed" else (setting.uplink, setting.limit)
-    )
-    down = max(8.0 * setting.uplink, FAST if setting.bound == "client" else 0.0)
-    room = max(setting.buffer, math.ceil(0.2 * down / 1500.0))
-    text = f"""
-[classes.{name}]
-role = "{"seed" if name == "seed" else "leecher"}"
-count = {count}
-upload_limit = "{f"{limit:.0f} B/s" if limit else "unlimited"}"
-{f'tcp = "cubic-6"{chr(10)}utp = "utp-libtorrent"{chr(10)}opens = "{opens}"{chr(10)}accepts = "tcp, utp"' if setting.links else ""}
-
-[classes.{name}.client]
-base = "{"libtorrent-2" if setting.version == "2.0.11" else "libtorrent-2.1"}"
-limit_counts = "{setting.counts}"
-allowed_fast_set_size = {setting.allowed_fast}
-max_uploads = {setting.slots}
+    limit, (up, down, room) = _limit(setting, name), _link(setting, name)
+    transports = f"""tcp = "cubic-6"
+utp = "utp-libtorrent"
+opens = "{", ".join(_opens(setting, name))}"
+accepts = "tcp, utp"
 """
-    if not setting.links:
-        return text
-    links = f"uplink={uplink} downlink={down} up_room={setting.buffer} down_room={room}" if setting.links else ""
-    return (
-        f"peer class={klass} seed={int(klass == 'seed')} start={start:.6f} limit={limit:.0f} slots={setting.slots} "
-        f"allowed_fast={setting.allowed_fast} overhead={int(setting.counts == 'packets')} transports={transports} "
-        f"leaves={int(setting.churn and klass != 'seed')} {links}"
-    )
-
-
-def _class(setting: Setting, name: str, count: int) -> str:
-    own = setting.transport if name == "seed" else name
-    opens = "tcp" if own == "tcp" else "utp, tcp"
-    uplink, limit = (
-        (setting.seed_uplink, setting.seed_limit) if name == "seed" else (setting.uplink, setting.limit)
-    )
-    down = max(8.0 * setting.uplink, FAST if setting.bound == "client" else 0.0)
-    room = max(setting.buffer, math.ceil(0.2 * down / 1500.0))
-    text = f"""
-[classes.{name}]
-role = "{"seed" if name == "seed" else "leecher"}"
-count = {count}
-upload_limit = "{f"{limit:.0f} B/s" if limit else "unlimited"}"
-{f'tcp = "cubic-6"{chr(10)}utp = "utp-libtorrent"{chr(10)}opens = "{opens}"{chr(10)}accepts = "tcp, utp"' if setting.links else ""}
-
-[classes.{name}.client]
-base = "{"libtorrent-2" if setting.version == "2.0.11" else "libtorrent-2.1"}"
-limit_counts = "{setting.counts}"
-allowed_fast_set_size = {setting.allowed_fast}
-max_uploads = {setting.slots}
-"""
-    if not setting.links:
-        return text
-    head, rest = text.split("\n[", 2)[1:] if False else (text, "")
     links = f"""
 [classes.{name}.access.uplink]
-rate = "{uplink} B/s"
+rate = "{up} B/s"
 buffer = "{setting.buffer} packets"
 
 [classes.{name}.access.downlink]
 rate = "{down} B/s"
 buffer = "{room} packets"
 """
-    return text + links
+    return f"""
+[classes.{name}]
+role = "{"seed" if name == "seed" else "leecher"}"
+count = {count}
+upload_limit = "{f"{limit:.0f} B/s" if limit else "unlimited"}"
+{transports if setting.links else ""}
+[classes.{name}.client]
+base = "{"libtorrent-2" if setting.version == "2.0.11" else "libtorrent-2.1"}"
+limit_counts = "{setting.counts}"
+allowed_fast_set_size = {setting.allowed_fast}
+max_uploads = {setting.slots}
+{links if setting.links else ""}"""
 
 
 def model_text(setting: Setting) -> str:
     """Return the simulator's model file of a setting."""
-    arrivals = f'kind = "poisson"\ninterval = "{setting.interval} s"' if setting.churn else 'kind = "flash"\nspread = "10 s"'
+    kind = f'"poisson"\ninterval = "{setting.interval} s"' if setting.churn else '"flash"\nspread = "10 s"'
     return f"""name = "{setting.name}"
 title = "A swarm of libtorrent, drawn by validation/libtorrent/settings.py"
 source = "validation/libtorrent/settings.py"
@@ -268,7 +244,7 @@ rtt = "{setting.rtt} s"
 loss = "{100 * setting.loss:g}%"
 
 [arrivals]
-{arrivals}
+kind = {kind}
 
 [departures]
 stay = "{"leave" if setting.churn else "forever"}"
@@ -277,8 +253,3 @@ stay = "{"leave" if setting.churn else "forever"}"
 reply_peers = 200
 announce_interval = "1800 s"
 """
-
-
-def described(setting: Setting) -> str:
-    """Return a setting as a row of a table."""
-    return ",".join(str(getattr(setting, field.name)) for field in fields(Setting))
