@@ -55,7 +55,7 @@ struct Run {
 
 namespace {
 
-std::FILE *log_file = nullptr;
+std::FILE *log_file = nullptr, *answer = nullptr;
 std::set<std::string> kinds;
 std::map<void const *, int> owners;
 std::map<lt::address, int> numbers;
@@ -244,20 +244,20 @@ struct Swarm {
   }
 
   [[noreturn]] void finish() {
-    std::printf("{\"version\": \"%s\", \"end\": %.6f, \"peers\": [", lt::version(), now());
+    std::fprintf(answer, "{\"version\": \"%s\", \"end\": %.6f, \"peers\": [", lt::version(), now());
     char const *comma = "";
     for (auto &p : run.peers) {
       note(p);
       m_net->access[p.ip].up->watch(false);
-      std::printf("%s\n{\"peer\": %d, \"class\": \"%s\", \"seed\": %d, \"start\": %.6f, \"done\": %.6f, \"up\": %lld, "
+      std::fprintf(answer, "%s\n{\"peer\": %d, \"class\": \"%s\", \"seed\": %d, \"start\": %.6f, \"done\": %.6f, \"up\": %lld, "
                   "\"down\": %lld, \"queue\": %.6f, \"sent\": %lld, \"packets\": %lld, \"dropped\": %lld}",
                   comma, p.number, p.klass.c_str(), p.seed, p.begun, p.done, (long long)p.up, (long long)p.down,
                   m_net->access[p.ip].up->mean_queue(), (long long)m_net->access[p.ip].up->bytes,
                   (long long)m_net->access[p.ip].up->packets, (long long)m_net->access[p.ip].up->dropped);
       comma = ",";
     }
-    std::printf("\n]}\n");
-    std::fflush(stdout);
+    std::fprintf(answer, "\n]}\n");
+    std::fflush(answer);
     if (log_file) std::fclose(log_file);
     std::_Exit(0);
   }
@@ -273,6 +273,9 @@ int main(std::string const &path) {
   std::ifstream file(path);
   if (!file) refuse(path + ": cannot be read");
   Run run = read(file);
+  // libsimulator talks on standard output
+  answer = fdopen(dup(1), "w");
+  if (!std::freopen("/dev/null", "w", stdout)) refuse("/dev/null: cannot be opened");
   Network net;
   net.rtt = run.rtt;
   net.loss = run.loss;

@@ -92,7 +92,7 @@ def sources(version: str) -> Path:
     texts: dict[Path, str] = {}
     for hook in hooks(version):
         path = folder / hook.file
-        theirs = path.with_name(f".{path.name}")
+        theirs = path.with_name(f"{path.name}.theirs")
         if not theirs.is_file():
             shutil.copy(path, theirs)
         texts[path] = hook.applied(texts.get(path) or theirs.read_text(encoding="utf-8"))
