@@ -32,6 +32,11 @@ struct Disk final : lt::disk_interface, lt::buffer_allocator_interface {
   Disk(lt::io_context &ios, bool whole) : m_ios(ios), m_whole(whole) {}
 
   void free_disk_buffer(char *buffer) override { delete[] buffer; }
+#if LIBTORRENT_VERSION_NUM >= 20100
+  void free_multiple_buffers(lt::span<char *> buffers) override {
+    for (char *buffer : buffers) free_disk_buffer(buffer);
+  }
+#endif
   lt::storage_holder new_torrent(lt::storage_params const &p, std::shared_ptr<void> const &) override {
     m_files = &p.files;
     return lt::storage_holder(lt::storage_index_t{0}, *this);
@@ -41,7 +46,12 @@ struct Disk final : lt::disk_interface, lt::buffer_allocator_interface {
                   std::function<void(lt::disk_buffer_holder, lt::storage_error const &)> h,
                   lt::disk_job_flags_t) override {
     post(m_ios, [this, r, h = std::move(h)] {
-      h(lt::disk_buffer_holder(*this, new char[std::size_t(r.length)](), r.length), lt::storage_error{});
+      char *block = new char[lt::default_block_size]();
+#if LIBTORRENT_VERSION_NUM >= 20100
+      h(lt::disk_buffer_holder(*this, block), lt::storage_error{});
+#else
+      h(lt::disk_buffer_holder(*this, block, r.length), lt::storage_error{});
+#endif
     });
   }
   bool async_write(lt::storage_index_t, lt::peer_request const &, char const *, std::shared_ptr<lt::disk_observer>,

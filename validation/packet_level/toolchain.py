@@ -72,7 +72,8 @@ def run(command: list[str], failure: str, folder: Path | None = None) -> str:
         return subprocess.run(command, check=True, capture_output=True, text=True, cwd=folder).stdout
     except (OSError, subprocess.CalledProcessError) as error:
         told = (getattr(error, "stderr", None) or str(error)).strip().splitlines()
-        raise ToolchainError(f"{failure}: {told[-1] if told else 'no message'}") from error
+        wrong = [line for line in told if "error" in line] or told[-1:] or ["no message"]
+        raise ToolchainError(f"{failure}: {wrong[0]}") from error
 
 
 def compiler() -> str:
