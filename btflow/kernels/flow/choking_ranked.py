@@ -175,19 +175,9 @@ def grant(s, p, h, t):
         return
     mine.allows = size
     s.tally[g].allowed = size
-    if s.end[h].lane == NO_LANE and not ends.seeding(s, q) and asks(s, p, q, size) and ends.has_fast_lane(s, p):
+    if s.end[h].lane == NO_LANE and not ends.seeding(s, q) and lanes.asks(s, p, q, size) and ends.has_fast_lane(s, p):
         u = lanes.take_lane(s, p, np.int64(s.end[h].at))
         if u >= 0:
             s.lane[u].state = FAST
             downloading.request_whole(s, u, transport.message_arrival(s, p, h, t))
             lanes.end_fast(s, u, t)  # if it can begin no piece
-
-
-@kernel
-def asks(s, p, q, size):
-    """True if peer `q` finds a piece of its set to ask peer `p` for."""
-    for i in range(size):
-        piece = np.int64(s.fast[q, i])
-        if bits.has_piece(s.has, p, piece) and bits.has_piece(s.want, q, piece):
-            return True
-    return False

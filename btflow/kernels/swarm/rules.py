@@ -326,6 +326,15 @@ def too_many_begun(begun, neighbours, blocks):
     return 2 * begun > 3 * neighbours or begun * blocks > 2048
 
 
+@kernel
+def asks_for_its_set(rejected, outstanding):
+    """True if a choked client asks for its allowed-fast set: requests are rejected, and few are left outstanding.
+
+    libtorrent peer_connection.cpp, incoming_reject_request: a rejection has it ask while fewer than two are.
+    """
+    return rejected > 0 and outstanding < 2
+
+
 # -- request pipeline (Downloader.py) ---------------------------------------------------------------------------------
 
 
