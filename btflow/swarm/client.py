@@ -111,6 +111,9 @@ class Client(FrozenModel):
     """A refill asks for so many times the outstanding requests beyond the floor."""
     pipeline_cap: Positive
     """Outstanding requests above which the number grows by ``pipeline_cap_slope`` only."""
+    reqq: Count = 0
+    """Requests that it tells others they may have outstanding at it (BEP 10); a client that tells this keeps to what
+    others tell in place of ``pipeline_cap``. 0: it tells nothing; ``slow-start``, ``seconds``."""
     pipeline_cap_slope: Factor
     """Share of the wanted requests that counts above the limit."""
     pipeline_start: Positive = 2

@@ -130,6 +130,7 @@ def compile_scenario(scenario: Scenario, fidelity: Fidelity = "full") -> Program
     internet = scenario.paths.internet
     ideal = bool(internet is None and rtt.max() == 0.0 and scenario.paths.loss == 0.0 and not scenario.linked)
     rules = _rules(scenario, sum(counts), ideal)
+    most = max(c.client.reqq for c in classes)
     fastest = max(min(c.upload_limit, c.access.uplink.rate if c.access else math.inf, MAX_RATE) for c in classes)
     units = np.repeat([np.int32(c.client.upload_unit) for c in classes], counts)
     return Program(
@@ -154,17 +155,21 @@ def compile_scenario(scenario: Scenario, fidelity: Fidelity = "full") -> Program
         super_seeding=np.repeat([c.role == "seed" and c.client.super_seeding for c in classes], counts),
         discard=scenario.departures.discard,
         target=scenario.target,
-        request_room=max(_request_room(c.client, fastest, rules) for c in classes),
+        request_room=max(_request_room(c.client, fastest, rules, most) for c in classes),
         tso=scenario.transport is not None and scenario.transport.tso,
         links=compile_links(scenario, classes, counts) if scenario.linked else None,
     )
 
 
-def _request_room(client: Client, fastest: float, rules: Rules) -> int:
-    """Entries of the request list of a connection that brings at most `fastest` [B/s], a power of two."""
+def _request_room(client: Client, fastest: float, rules: Rules, told: int) -> int:
+    """Entries of the request list of a connection that brings at most `fastest` [B/s], a power of two.
+
+    No client of the swarm tells others that they may have more than `told` requests outstanding.
+    """
     pipeline = client.pipeline_floor + client.pipeline_seconds * 2.0 * fastest / rules.block_size
     spare = min(rules.blocks, 64)
-    refill = min(pipeline, client.pipeline_cap) + spare
+    most = max(client.pipeline_cap, told if client.reqq else 0)
+    refill = min(pipeline, most) + spare
     entries = int(max(refill, client.pipeline_cap_slope * pipeline)) + int(spare) + 3
     return 1 << entries.bit_length()
 

@@ -70,6 +70,7 @@ def ruled_clients(draw: st.DrawFn) -> dict[str, Any]:
         "slot_time": f"{draw(st.floats(1, 90))} s",
         "piece_quota": draw(st.integers(1, 20)),
         "pipeline_start": draw(st.integers(1, 10)),
+        "reqq": draw(st.sampled_from([0, 3, 2000])),
         "whole_piece_time": f"{draw(st.floats(1, 40))} s",
         "retry_interval": f"{0 if begun_first else draw(st.floats(0.5, 10))} s",
         "refill_below": 1.0 if begun_first else draw(st.sampled_from([0.66, 1.0])),

@@ -21,6 +21,7 @@ from btflow.kernels.flow import (
 )
 from btflow.kernels.flow.state import GONE, SERVING
 from btflow.kernels.swarm import rules
+from btflow.kernels.swarm.choking_ranked import leave_slot
 from btflow.kernels.swarm.ends import client_of
 from btflow.kernels.swarm.state import BY_LIST, FOREVER, NIL
 
@@ -36,7 +37,7 @@ def tick(s, p, t):
     if ends.super_seeding(s, p):
         superseeding.tick(s, p, t)
     if client_of(s, p).choker != BY_LIST:
-        choking_ranked.rechoke(s, p, t, rules.renews(client_of(s, p), s.session[p], t))
+        choking_ranked.look(s, p, t)
     elif ends.serves_as_seed(s, p):
         slots = np.int64(peer.upload_slots)
         rechoke_seed(s, p, t, np.int64(rules.forced_unchokes(slots, peer.ticks, peer.opened)))
@@ -51,8 +52,7 @@ def tick(s, p, t):
 def rechoke(s, p, t):
     """An extra rechoke between ticks: no rotation, no forced unchokes; a seed's counts against its next forced ones."""
     if client_of(s, p).choker != BY_LIST:
-        choking_ranked.rechoke(s, p, t, rules.renews(client_of(s, p), s.session[p], t))
-        s.peer[p].tick_at = t + client_of(s, p).choke_interval
+        choking_ranked.look(s, p, t)
     elif ends.serves_as_seed(s, p):
         s.peer[p].opened += rechoke_seed(s, p, t, NIL)
     else:
@@ -117,13 +117,10 @@ def lost_interest(s, p, u, t):
     s.ready[u] = FOREVER
     lane.leaving = GONE
     if client_of(s, p).choker != BY_LIST:
+        leave_slot(s, h, t)
         lanes.choke(s, p, u, t)
-        soon = rules.next_second(s.peer[p].start, t)
-        s.peer[p].due_at = min(s.peer[p].due_at, soon)
-        ends.wake(s, p, soon)
+        choking_ranked.lost_slot(s, p, t)
         return
-    if s.rules.tallied == 1:
-        choking_ranked.not_interested(s, h)
     rechoke(s, p, t)
     if asked < FOREVER and ends.keeps_unchoked(s, h):
         s.peer[p].due_at = min(s.peer[p].due_at, asked)

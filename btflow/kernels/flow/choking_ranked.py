@@ -11,32 +11,27 @@ from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.flow import downloading, ends, lanes, mail, transport
 from btflow.kernels.flow.state import FAST, NO_LANE, SERVING
 from btflow.kernels.swarm import rules
-from btflow.kernels.swarm.choking_ranked import draw, insert, keep_ranked
+from btflow.kernels.swarm.choking_ranked import favour, keep_first, leave_slot
 from btflow.kernels.swarm.ends import client_of, lower_flag
 from btflow.kernels.swarm.state import AT_ONCE, KEPT, NIL, OPTIMISTIC, UNCHOKED
 
 
 @kernel
-def not_interested(s, h):
-    """The other side of end `h` wants nothing any more: its slot is no longer kept for it, whatever that is for."""
-    lower_flag(s.up, h, OPTIMISTIC)
-
-
-@kernel
 def rank(s, p, t):
-    """Ends of the interested peers in the order of their rank, in scratch[3]; returns how many."""
+    """Ends of the interested peers as the client's choker leaves them, in scratch[3]; returns how many."""
     r, peer, offered = client_of(s, p), s.peer[p], ends.offer(s, p)
     size, n = s.rules.blocks * s.rules.block_size, NIL
     for i in range(peer.n_order):
         entry = s.order[p, ends.place_of(s, p, i)]
         h = ends.own_end(s, p, entry)
         if not ends.may_serve(s, p, entry, offered):
-            not_interested(s, h)
+            leave_slot(s, h, t)
         else:
-            key, unchoked = s.ranks[s.ranks.size - 1], s.up[h] & UNCHOKED != 0
-            rules.rank_by_round(r, key, s.tally[h], ahead(s, p, h, t), size, unchoked, t)
-            insert(s, h, n)
+            unchoked = s.up[h] & UNCHOKED != 0
+            rules.rank_by_round(r, s.ranks[n], s.tally[h], ahead(s, p, h, t), size, unchoked, t)
+            s.scratch[3, n] = h
             n += 1
+    rules.split(s.ranks, s.scratch[3], n, np.int64(peer.upload_slots))
     return n
 
 
@@ -49,25 +44,72 @@ def ahead(s, p, h, t):
 
 
 @kernel
-def rechoke(s, p, t, renew):
-    """Slots by rank, then those for chance; the others are choked first, so that there never are too many."""
-    r, peer = client_of(s, p), s.peer[p]
-    n = rank(s, p, t)
-    wanted = np.int64(rules.slots_by_chance(r, peer.upload_slots))
-    keep_ranked(s, r, n, peer.upload_slots - wanted, renew)
-    draw(s, r, n, wanted, t)
-    first = p << s.lane_bits
-    for u in range(first, first + peer.top):
-        if s.lane[u].state == SERVING and s.up[s.lane[u].h] & (KEPT | OPTIMISTIC) == 0:
-            lanes.choke(s, p, u, t)
+def look(s, p, t):
+    """A second of the client is over that it has waited for: it looks at its two timers."""
+    r, peer, session = client_of(s, p), s.peer[p], s.session[p]
+    if rules.begins_round(r, session, np.int64(peer.degree), t):
+        n = rank(s, p, t)
+        keep_first(s, r, session, n, np.int64(peer.upload_slots), t)
+        first = p << s.lane_bits
+        for u in range(first, first + peer.top):
+            if s.lane[u].state == SERVING and s.up[s.lane[u].h] & (KEPT | OPTIMISTIC) == 0:
+                lanes.choke(s, p, u, t)
+        serve(s, p, n, KEPT, t)
+        peer.rechokes += 1
+        new_round(s, p, t)
+    if rules.renews(r, session, t):
+        n = choked_or_optimistic(s, p)
+        favour(s, r, n, np.int64(peer.upload_slots), t)
+        for i in range(n):
+            h = s.scratch[3, i]
+            if s.up[h] & (UNCHOKED | OPTIMISTIC) == UNCHOKED:
+                lanes.choke(s, p, (p << s.lane_bits) + s.end[h].lane, t)
+        serve(s, p, n, OPTIMISTIC, t)
+        if served(s, p) > peer.upload_slots:
+            session.choke_due = t
+    peer.tick_at = rules.next_look(session, peer.start, t)
+    wake_for(s, p, peer.tick_at)
+
+
+@kernel
+def serve(s, p, n, flag, t):
+    """Unchoke those of the `n` ends in scratch[3] that have a flag; a mark of who is kept is wiped."""
     for i in range(n):
         h = s.scratch[3, i]
-        if s.up[h] & (KEPT | OPTIMISTIC) != 0:
+        if s.up[h] & flag != 0:
             if s.up[h] & UNCHOKED == 0:
                 lanes.unchoke(s, p, np.int64(s.end[h].at), False, t)
             lower_flag(s.up, h, KEPT)
-    peer.rechokes += 1
-    new_round(s, p, t)
+
+
+@kernel
+def choked_or_optimistic(s, p):
+    """Ends of the interested peers with no slot but an optimistic one, in the client's order, in scratch[3]; how many.
+
+    They are those for whom an optimistic slot is.
+    """
+    peer, offered, n = s.peer[p], ends.offer(s, p), NIL
+    for i in range(peer.n_order):
+        entry = s.order[p, ends.place_of(s, p, i)]
+        h = ends.own_end(s, p, entry)
+        if s.up[h] & (UNCHOKED | OPTIMISTIC) != UNCHOKED and ends.may_serve(s, p, entry, offered):
+            s.scratch[3, n] = h
+            n += 1
+    return n
+
+
+@kernel
+def lost_slot(s, p, t):
+    """An unchoked peer wants nothing any more, or is gone: the choker runs within a second."""
+    s.session[p].choke_due = t
+    wake_for(s, p, rules.next_second(s.peer[p].start, t))
+
+
+@kernel
+def wake_for(s, p, at):
+    """The choker of peer `p` looks at its timers at `at` [s]."""
+    s.peer[p].due_at = min(s.peer[p].due_at, at)
+    ends.wake(s, p, at)
 
 
 @kernel
@@ -81,12 +123,18 @@ def new_round(s, p, t):
 
 
 @kernel
-def has_free_slot(s, p):
-    """True if peer `p` serves fewer than it has slots."""
+def served(s, p):
+    """How many peer `p` serves."""
     n, first = NIL, p << s.lane_bits
     for u in range(first, first + s.peer[p].top):
         n += s.lane[u].state == SERVING
-    return n < s.peer[p].upload_slots
+    return n
+
+
+@kernel
+def has_free_slot(s, p):
+    """True if peer `p` serves fewer than it has slots."""
+    return served(s, p) < s.peer[p].upload_slots
 
 
 @kernel
@@ -127,19 +175,9 @@ def grant(s, p, h, t):
         return
     mine.allows = size
     s.tally[g].allowed = size
-    if s.end[h].lane == NO_LANE and not ends.seeding(s, q) and asks(s, p, q, size) and ends.has_fast_lane(s, p):
+    if s.end[h].lane == NO_LANE and not ends.seeding(s, q) and lanes.asks(s, p, q, size) and ends.has_fast_lane(s, p):
         u = lanes.take_lane(s, p, np.int64(s.end[h].at))
         if u >= 0:
             s.lane[u].state = FAST
             downloading.request_whole(s, u, transport.message_arrival(s, p, h, t))
             lanes.end_fast(s, u, t)  # if it can begin no piece
-
-
-@kernel
-def asks(s, p, q, size):
-    """True if peer `q` finds a piece of its set to ask peer `p` for."""
-    for i in range(size):
-        piece = np.int64(s.fast[q, i])
-        if bits.has_piece(s.has, p, piece) and bits.has_piece(s.want, q, piece):
-            return True
-    return False

@@ -11,7 +11,7 @@ from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.flow import downloading, links, mail, picking, picking_whole, requests, transport, windows
 from btflow.kernels.flow.ends import has_fast_lane, lane_of, own_end, part_sent, wake
 from btflow.kernels.flow.state import CLOSING, FAST, FREE_LANE, NO_LANE, SERVING
-from btflow.kernels.swarm import rates
+from btflow.kernels.swarm import rates, rules
 from btflow.kernels.swarm.ends import lower_flag, raise_flag
 from btflow.kernels.swarm.state import FOREVER, NIL, OPTIMISTIC, UNCHOKED
 
@@ -209,15 +209,16 @@ def note_choked(s, h):
 
 @kernel
 def goes_on(s, p, u, t):
-    """A choked lane goes on with what was asked for of its set, behind what is part-sent; False if that is nothing."""
-    lane, any_allowed = s.lane[u], False
+    """A choked lane goes on with what is asked for of its set, behind what is part-sent; False if that is nothing."""
+    lane, before = s.lane[u], np.int64(s.lane[u].outstanding)
+    any_allowed = before > 0 and asks(s, p, np.int64(lane.g) >> s.rules.slot_bits, np.int64(s.tally[lane.g].allowed))
     if s.tally[lane.g].allowed > 0:
         for i in range(lane.runs):
             wanted = s.run[u, i].blocks & ~s.run[u, i].cancelled != bits.EMPTY
             any_allowed = any_allowed or (wanted and picking_whole.may_ask(s, u, piece_of(s, u, i)))
     if not any_allowed or not has_fast_lane(s, p):
         return False
-    transport.message_arrival(s, p, np.int64(lane.h), t)
+    heard = transport.message_arrival(s, p, np.int64(lane.h), t)
     started = NIL
     if s.finish[u] < FOREVER:
         started = np.int64(mail.committed(s, u, t)) if s.rules.linked == 1 else np.int64(part_sent(s, u, t))
@@ -228,7 +229,20 @@ def goes_on(s, p, u, t):
     drop_empty(s, u)
     picking_whole.release(s, np.int64(lane.g))
     begin_anew(s, p, u, t)
+    if rules.asks_for_its_set(before - lane.outstanding, np.int64(lane.outstanding)):
+        downloading.request_whole(s, u, heard)
+    end_fast(s, u, t)  # if it finds nothing
     return True
+
+
+@kernel
+def asks(s, p, q, size):
+    """True if peer `q` finds a piece of its set to ask peer `p` for."""
+    for i in range(size):
+        piece = np.int64(s.fast[q, i])
+        if bits.has_piece(s.has, p, piece) and bits.has_piece(s.want, q, piece):
+            return True
+    return False
 
 
 @kernel
@@ -270,7 +284,7 @@ def begin_anew(s, p, u, t):
         s.peer[p].active -= 1
         s.finish[u] = FOREVER
         started = False
-    if not started:
+    if not started and s.lane[u].runs > 0:
         at = max(s.run[u, 0].at, t)
         s.ready[u] = at if s.rules.ideal == 1 else max(at, s.end[s.lane[u].h].free)
         wake(s, p, s.ready[u])

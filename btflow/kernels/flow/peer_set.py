@@ -8,6 +8,7 @@ from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.flow import choking, choking_ranked, ends, lanes, requests, superseeding, windows
 from btflow.kernels.flow.state import NO_LANE, SERVING, UNUSED
 from btflow.kernels.swarm import rates, rules, state, tcp, tracker
+from btflow.kernels.swarm.choking_ranked import leave_slot, start_choker
 from btflow.kernels.swarm.ends import client_of
 
 
@@ -20,7 +21,7 @@ def start(s, p, t):
     peer.present = 1
     if s.rules.linked == 1:
         s.net.link[p].at = t
-    peer.tick_at = t + client_of(s, p).choke_interval
+    peer.tick_at = start_choker(s, p, t)
     peer.visit_at = t
     ends.line_up(s, p)
     ends.post(s, t + client_of(s, p).check_interval, state.TRACKER_CHECK, p, state.NIL, state.ANY)
@@ -127,7 +128,7 @@ def set_up(s, h, g, rtt, loss, t):
     e.lane = NO_LANE
     e.sample = UNUSED
     if s.rules.tallied == 1:
-        rates.reset(s, h, t)
+        rates.reset(s, h, g, t)
         s.up[h] = 0
     if s.rules.linked == 1:
         line = s.net.line[h]
@@ -269,6 +270,8 @@ def release(s, h, t):
         if e.lane != NO_LANE:
             u = (p << s.lane_bits) + e.lane
             used = s.lane[u].state == SERVING
+            if s.rules.tallied == 1:
+                leave_slot(s, h, t)
             lanes.close_lane(s, u, t, t)
         choking.delist(s, h)
     e.state = state.FREE
@@ -282,7 +285,9 @@ def release(s, h, t):
         peer.n_spare -= 1
         q = np.int64(s.spare[p, peer.n_spare])
         tracker.learn(s, p, q, t, ends.left, connected_to, connect)
-    if used:
+    if used and client_of(s, p).choker != state.BY_LIST:
+        choking_ranked.lost_slot(s, p, t)
+    elif used:
         peer.due_at = min(peer.due_at, t)
         peer.next_at = min(peer.next_at, t)
         peer.ending = -1

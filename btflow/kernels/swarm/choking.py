@@ -215,7 +215,7 @@ def tick(s, p, t):
     if ends.super_seeding(s, p):
         superseeding.tick(s, p, t)
     if ends.client_of(s, p).choker != state.BY_LIST:
-        choking_ranked.rechoke(s, p, t, rules.renews(ends.client_of(s, p), s.session[p], t))
+        choking_ranked.tick(s, p, t)
     elif ends.seeding(s, p):
         slots = np.int64(peer.upload_slots)
         # count the slots of a seed and those where no request waits, as its timer finds them (statistics only)
@@ -274,7 +274,7 @@ def got_not_interested(s, h, t):
         if s.up[h] & state.TOLD != 0 and s.turns[h] == 0:
             ends.set_cause(s, h, state.IDLE, t)
         if s.up[h] & state.UNCHOKED != 0:
-            ends.lower_flag(s.up, h, state.OPTIMISTIC)
+            choking_ranked.leave_slot(s, h, t)
             if ends.client_of(s, h >> s.rules.slot_bits).free_slots == state.AT_ONCE:
                 choke(s, h, t)
             rechoke(s, h >> s.rules.slot_bits, t)

@@ -3,6 +3,9 @@
 libtorrent's (session_impl.cpp, recalculate_unchoke_slots and recalculate_optimistic_unchoke_slots; choker.cpp) and
 Transmission's (peer-mgr.cc, rechokeUploads) differ in the order, in who gets the optimistic slots, and in whether a
 free slot waits for the choker's tick: rules that a client names (program.CLIENT).
+
+libtorrent walks its connections in the order of their addresses in memory. That is an order of each client's own, which
+lasts as long as they do: here that of its list, into which each enters at a random place (rules.enlist).
 """
 
 import numpy as np
@@ -27,7 +30,7 @@ def write_key(s, r, key, p, h, t):
 
 @kernel
 def rank(s, p, t):
-    """Ends of the interested peers in the order of their rank, in scratch[3]; returns how many."""
+    """Ends of the interested peers as the client's choker leaves them, in scratch[3]; returns how many."""
     r = client_of(s, p)
     base = p << s.rules.slot_bits
     n = state.NIL
@@ -35,9 +38,15 @@ def rank(s, p, t):
         h = base + s.order[p, rules.position(s.peer[p].head, i, s.peer[p].n_order)]
         if s.up[h] & state.INTERESTED_IN_US == 0:
             continue
-        write_key(s, r, s.ranks[s.ranks.size - 1], p, h, t)
-        insert(s, h, n)
+        if r.choker == state.BY_LAST_ROUND:
+            write_key(s, r, s.ranks[n], p, h, t)
+            s.scratch[3, n] = h
+        else:
+            write_key(s, r, s.ranks[s.ranks.size - 1], p, h, t)
+            insert(s, h, n)
         n += 1
+    if r.choker == state.BY_LAST_ROUND:
+        rules.split(s.ranks, s.scratch[3], n, np.int64(s.peer[p].upload_slots))
     return n
 
 
@@ -62,9 +71,15 @@ def rechoke(s, p, t, renew):
     r, peer = client_of(s, p), s.peer[p]
     n = rank(s, p, t)
     wanted = np.int64(rules.slots_by_chance(r, peer.upload_slots))
-    regular = peer.upload_slots - wanted
-    keep_ranked(s, r, n, regular, renew)
+    keep_ranked(s, r, n, peer.upload_slots - wanted, renew)
     draw(s, r, n, wanted, t)
+    serve_kept(s, r, p, n, t)
+
+
+@kernel
+def serve_kept(s, r, p, n, t):
+    """Choke whom no slot is kept for, unchoke the others, and begin a round, after `n` peers were ranked."""
+    peer = s.peer[p]
     if r.free_slots == state.AT_TICK:
         keep_strangers(s, p, n)
     base = p << s.rules.slot_bits
@@ -79,6 +94,94 @@ def rechoke(s, p, t, renew):
                 messages.unchoke(s, h, t)
             lower_flag(s.up, h, state.KEPT)
     rates.new_round(s, p, t)
+
+
+# -- two timers that a client looks at once a second -------------------------------------------------------------------
+
+
+@kernel
+def start_choker(s, p, t):
+    """The client starts: when it looks first [s]."""
+    if client_of(s, p).choker != state.BY_LAST_ROUND:
+        return t + client_of(s, p).choke_interval
+    s.session[p].choke_due = s.session[p].optimistic_due = rules.next_second(t, t)
+    return rules.next_second(t, t)
+
+
+@kernel
+def tick(s, p, t):
+    """The choker's timer has run out; the node of the next one is posted already."""
+    r, session = client_of(s, p), s.session[p]
+    if r.choker != state.BY_LAST_ROUND:
+        rechoke(s, p, t, rules.renews(r, session, t))
+        return
+    if rules.begins_round(r, session, np.int64(s.peer[p].degree), t):
+        n = rank(s, p, t)
+        keep_first(s, r, session, n, np.int64(s.peer[p].upload_slots), t)
+        serve_kept(s, r, p, n, t)
+    if rules.renews(r, session, t):
+        n = choked_or_optimistic(s, p)
+        favour(s, r, n, np.int64(s.peer[p].upload_slots), t)
+        for i in range(n):
+            h = s.scratch[3, i]
+            if s.up[h] & state.OPTIMISTIC != 0:
+                messages.unchoke(s, h, t)
+            else:
+                messages.choke(s, h, t)
+        if s.peer[p].n_unchoked > s.peer[p].upload_slots:
+            session.choke_due = t
+    post_tick(s, p, rules.next_look(session, s.peer[p].start, t))
+
+
+@kernel
+def post_tick(s, p, at):
+    """The choker of peer `p` looks at its timers at `at` [s], not when it would have."""
+    calendar.remove(s, s.rules.peers + p)
+    calendar.insert(s, s.rules.peers + p, at)
+
+
+@kernel
+def keep_first(s, r, session, n, slots, t):
+    """Mark the first of the `n` ranked, whoever has an optimistic slot among them: others get that at once.
+
+    As many slots are left to chance as are taken by it now, or as may be if none is.
+    """
+    optimistic = state.NIL
+    for i in range(n):
+        optimistic += s.up[s.scratch[3, i]] & state.OPTIMISTIC != 0
+    regular = slots - (optimistic if optimistic > 0 else np.int64(rules.slots_by_chance(r, slots)))
+    for i in range(min(n, regular)):
+        h = s.scratch[3, i]
+        raise_flag(s.up, h, state.KEPT)
+        if s.up[h] & state.OPTIMISTIC != 0:
+            lower_flag(s.up, h, state.OPTIMISTIC)
+            session.optimistic_due = t
+
+
+@kernel
+def choked_or_optimistic(s, p):
+    """Ends of the interested peers with no slot but an optimistic one, in the client's order, in scratch[3]; how many.
+
+    They are those for whom an optimistic slot is.
+    """
+    base, n = p << s.rules.slot_bits, state.NIL
+    for i in range(s.peer[p].n_order):
+        h = base + s.order[p, rules.position(s.peer[p].head, i, s.peer[p].n_order)]
+        if s.up[h] & state.INTERESTED_IN_US != 0 and s.up[h] & (state.UNCHOKED | state.OPTIMISTIC) != state.UNCHOKED:
+            s.scratch[3, n] = h
+            n += 1
+    return n
+
+
+@kernel
+def favour(s, r, n, slots, t):
+    """Give the optimistic slots anew, to some of the `n` in scratch[3]; who has one may keep it."""
+    for i in range(n):
+        lower_flag(s.up, s.scratch[3, i], state.OPTIMISTIC)
+    draw(s, r, n, np.int64(rules.slots_by_chance(r, slots)), t)
+
+
+# -- slots by rank and by chance ---------------------------------------------------------------------------------------
 
 
 @kernel
@@ -136,23 +239,20 @@ def draw(s, r, n, wanted, t):
         if h < 0:
             return
         raise_flag(s.up, h, state.OPTIMISTIC)
-        s.tally[h].favoured_at = t
+        if s.up[h] & state.UNCHOKED == 0:
+            s.tally[h].favoured_at = t
         wanted -= 1
 
 
 @kernel
 def longest_waiting(s, n):
-    """The one whose last optimistic slot began longest ago, of those ranked and not kept; -1 if there is none.
-
-    Whoever has just lost another slot is one of them. Of equals it is the older connection's, whatever its rank.
-    """
+    """The one whose last optimistic slot began longest ago, of those not kept, the first of equals; -1 if none is."""
     best = state.NIL - 1
     for i in range(n):
         h = s.scratch[3, i]
         if s.up[h] & (state.KEPT | state.OPTIMISTIC) != 0:
             continue
-        first = best < 0 or s.tally[h].favoured_at < s.tally[best].favoured_at
-        if first or (s.tally[h].favoured_at == s.tally[best].favoured_at and h < best):
+        if best < 0 or s.tally[h].favoured_at < s.tally[best].favoured_at:
             best = h
     return best
 
@@ -180,9 +280,20 @@ def got_interested(s, h, t):
 
 
 @kernel
+def leave_slot(s, h, t):
+    """Who had an optimistic slot wants nothing any more, or is gone: others are to get it."""
+    if s.up[h] & state.OPTIMISTIC != 0:
+        lower_flag(s.up, h, state.OPTIMISTIC)
+        if client_of(s, h >> s.rules.slot_bits).choker == state.BY_LAST_ROUND:
+            s.session[h >> s.rules.slot_bits].optimistic_due = t
+
+
+@kernel
 def lost_slot(s, p, t):
     """An unchoked peer wants nothing any more, or is gone: the choker runs within a second, unless that waits."""
     n, soon = s.rules.peers + p, rules.next_second(s.peer[p].start, t)
-    if client_of(s, p).free_slots == state.AT_ONCE and s.node[n].time > soon:
-        calendar.remove(s, n)
-        calendar.insert(s, n, soon)
+    if client_of(s, p).free_slots == state.AT_TICK:
+        return
+    s.session[p].choke_due = t
+    if s.node[n].time > soon:
+        post_tick(s, p, soon)

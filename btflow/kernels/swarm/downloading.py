@@ -157,7 +157,11 @@ def got_choke(s, h, t):
         if s.rules.tallied == 1:
             rates.settle(s, h, t, True)
         ends.lower_flag(s.dn, h, SERVED)
+        before = np.int64(s.conn[h].outstanding)
         let_go(s, h, t)
+        left = np.int64(s.conn[h].outstanding)
+        if s.rules.tallied == 1 and s.tally[h].allowed > 0 and rules.asks_for_its_set(before - left, left):
+            picking_whole.request(s, h, t)
 
 
 @kernel

@@ -6,6 +6,7 @@ from btflow.kernels import bits, calendar
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.swarm import (
     choking,
+    choking_ranked,
     downloading,
     ends,
     limiter_shares,
@@ -26,7 +27,7 @@ from btflow.kernels.swarm.picking import other_is_seed
 def start_client(s, p, t):
     """The client starts: choker timer, first announce, tracker check every minute."""
     s.peer[p].start = t
-    calendar.insert(s, s.rules.peers + p, t + ends.client_of(s, p).choke_interval)
+    calendar.insert(s, s.rules.peers + p, choking_ranked.start_choker(s, p, t))
     calendar.post(s, t + ends.client_of(s, p).check_interval, state.TRACKER_CHECK, p, state.NIL, state.ANY)
     if ends.client_of(s, p).pulse > 0.0:
         calendar.post(s, t + ends.client_of(s, p).pulse, state.PULSE, p, state.NIL, state.ANY)
@@ -126,7 +127,7 @@ def set_up(s, h, g, t):
     c.last_block = -1e9
     c.last_send = t
     if s.rules.tallied == 1:
-        rates.reset(s, h, t)
+        rates.reset(s, h, g, t)
     w = ends.wire(s, h)
     w.rtt = s.rtt[s.peer[p].place, s.peer[q].place]
     w.loss = s.loss[s.peer[p].place, s.peer[q].place]
@@ -226,6 +227,7 @@ def release(s, h, t):
         s.peer[p].complete -= 1
     wanted_slot = was_open and s.up[h] & state.INTERESTED_IN_US != 0 and s.up[h] & state.UNCHOKED != 0
     if s.up[h] & state.UNCHOKED != 0:
+        choking_ranked.leave_slot(s, h, t)
         s.peer[p].n_unchoked -= 1
     s.dn[h] = 0
     s.up[h] = 0

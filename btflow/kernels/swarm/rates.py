@@ -48,8 +48,8 @@ FORGETS = 0.8  # libtorrent stat.cpp, stat_channel: a second counts a fifth
 
 
 @kernel
-def reset(s, h, t):
-    """A fresh end `h`: nothing was counted."""
+def reset(s, h, g, t):
+    """A fresh end `h`, whose other side is end `g`: nothing was counted."""
     p = h >> s.rules.slot_bits
     y = s.tally[h]
     y.got = y.sent = y.sent_since = 0.0
@@ -58,6 +58,7 @@ def reset(s, h, t):
     y.rate = y.this_second = y.last_second = 0.0
     y.second = int(t - s.peer[p].start)
     y.queue = client_of(s, p).pipeline_start
+    y.most = rules.most_requests(client_of(s, p), client_of(s, g >> s.rules.slot_bits))
     y.asks_since = y.asked_at = t
     y.held_from = y.held_to = 0
     y.written_at = 0.0
@@ -101,13 +102,13 @@ def end_second(s, h, y, is_served):
     y.rate = FORGETS * y.rate + (1.0 - FORGETS) * y.this_second
     y.this_second = 0.0
     if y.slow == 0:
-        y.queue = rules.queue_of_rate(r, s.rules.block_size, y.rate)
+        y.queue = rules.queue_of_rate(r, s.rules.block_size, y.rate, y.most)
 
 
 @kernel
 def advance(s, h, second, is_served):
     """Seconds up to number `second` have begun at end `h`; in those after the first two nothing came."""
-    y = s.tally[h]
+    r, y = client_of(s, h >> s.rules.slot_bits), s.tally[h]
     passed = second - y.second
     if passed <= 0:
         return
@@ -118,7 +119,7 @@ def advance(s, h, second, is_served):
         y.rate *= math.pow(FORGETS, passed - 2)
         y.last_second = 0.0
         if y.slow == 0:
-            y.queue = rules.queue_of_rate(client_of(s, h >> s.rules.slot_bits), s.rules.block_size, y.rate)
+            y.queue = rules.queue_of_rate(r, s.rules.block_size, y.rate, y.most)
     y.second = second
 
 
@@ -149,7 +150,7 @@ def note_block(s, h, size, before, t, is_served):
     advance(s, h, last, is_served)
     y.this_second += left
     if y.slow == 1:
-        y.queue = min(y.queue + 1, client_of(s, h >> s.rules.slot_bits).pipeline_cap)
+        y.queue = min(y.queue + 1, y.most)
 
 
 # -- sources that are not snubbed --------------------------------------------------------------------------------------

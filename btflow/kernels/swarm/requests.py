@@ -20,7 +20,8 @@ def backlog(s, h, t):
     if r.requests == state.SLOW_START:
         return np.int64(1 if s.tally[h].idle == 1 else s.tally[h].queue)
     if r.requests == state.BY_SECONDS:
-        return np.int64(rules.queue_of_rate(r, s.rules.block_size, download_rate(r, c, t, 0.0)))
+        most = np.int64(rules.most_requests(r, client_of(s, mate(s, h) >> s.rules.slot_bits)))
+        return np.int64(rules.queue_of_rate(r, s.rules.block_size, download_rate(r, c, t, 0.0), most))
     rate = c.dn_rate if c.dn_last == t else download_rate(r, c, t, 0.0)
     return np.int64(rules.pipeline(r, s.rules.block_size, rate, s.requests.shape[1] - min(s.rules.blocks, 64)))
 

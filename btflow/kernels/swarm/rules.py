@@ -207,6 +207,57 @@ def had_its_share(r, piece_size, unchoked, sent, since):
 
 
 @kernel
+def split(keys, ends, n, first):
+    """Bring the `first` ends that go before the other `n`, with their keys, to the front, in no order.
+
+    In the order that a quickselect leaves there, as the client has only these found: libtorrent has no slot for one of
+    them, and the order says for which (choker.cpp, unchoke_sort, nth_element; that of GNU's library, stl_algo.h, which
+    parts by the median of the second, the middle and the last, and sorts the last three).
+    """
+    low, high = 0, n
+    while first < n and high - low > 3:
+        middle, last = low + (high - low) // 2, high - 1
+        a, b = (low + 1, middle) if goes_before(keys[low + 1], keys[middle]) else (middle, low + 1)
+        pivot = (b if goes_before(keys[b], keys[last]) else last) if goes_before(keys[a], keys[last]) else a
+        exchange(keys, ends, low, pivot)
+        i, j = low + 1, high - 1
+        while True:
+            while goes_before(keys[i], keys[low]):
+                i += 1
+            while goes_before(keys[low], keys[j]):
+                j -= 1
+            if i >= j:
+                break
+            exchange(keys, ends, i, j)
+            i, j = i + 1, j - 1
+        low, high = (i, high) if i <= first else (low, i)
+    for i in range(low + 1, high if first < n else low):
+        j = i
+        while j > low and goes_before(keys[j], keys[j - 1]):
+            exchange(keys, ends, j - 1, j)
+            j -= 1
+
+
+@kernel
+def exchange(keys, ends, i, j):
+    """Exchange entries `i` and `j` of what `split` parts; the last of `keys` is free."""
+    spare = keys.size - 1
+    keys[spare] = keys[i]
+    keys[i] = keys[j]
+    keys[j] = keys[spare]
+    ends[i], ends[j] = ends[j], ends[i]
+
+
+@kernel
+def begins_round(r, session, connections, t):
+    """True if a choker that ranks by the last round begins one at `t`; without connections it waits for one."""
+    if connections == 0 or t < session.choke_due - ROUNDING * r.choke_interval:
+        return False
+    session.choke_due = t + r.choke_interval
+    return True
+
+
+@kernel
 def renews(r, session, t):
     """True if the optimistic slots go to others as the choker runs at `t`; when they do next is noted."""
     if t < session.optimistic_due - ROUNDING * r.choke_interval:
@@ -216,9 +267,16 @@ def renews(r, session, t):
 
 
 @kernel
+def next_look(session, start, t):
+    """When a client started at `start` looks next at its two timers, after `t`: at a second of its own."""
+    due = min(session.choke_due, session.optimistic_due)
+    return max(next_second(start, t), start + math.ceil(due - start - ROUNDING))
+
+
+@kernel
 def next_second(start, t):
     """The end of the second since `start` that it is at `t`: when a client that looks once a second does so next."""
-    return start + math.floor(t - start) + 1.0
+    return start + math.floor(t - start + ROUNDING) + 1.0
 
 
 @kernel
@@ -239,9 +297,18 @@ def levels_off(last_second, this_second):
 
 
 @kernel
-def queue_of_rate(r, block_size, rate):
-    """Requests to be outstanding at a rate [B/s]: so many seconds of it, within bounds."""
-    return min(max(int(r.pipeline_seconds * rate / block_size), r.pipeline_floor), r.pipeline_cap)
+def most_requests(r, other):
+    """Requests that may be outstanding at a peer of client `other`: what it tells (BEP 10, reqq), if both tell one.
+
+    libtorrent bt_peer_connection.cpp, on_extended_handshake; Transmission peer-msgs.cc, max_available_reqs.
+    """
+    return other.reqq if r.reqq > 0 and other.reqq > 0 else r.pipeline_cap
+
+
+@kernel
+def queue_of_rate(r, block_size, rate, most):
+    """Requests to be outstanding at a rate [B/s]: so many seconds of it, from the floor to `most`."""
+    return min(max(int(r.pipeline_seconds * rate / block_size), r.pipeline_floor), most)
 
 
 @kernel
@@ -257,6 +324,15 @@ def pieces_at_once(r, piece_size, rate):
 def too_many_begun(begun, neighbours, blocks):
     """True if so many pieces are half done that they go first (piece_picker.cpp, pick_pieces; 2048 blocks: 32 MiB)."""
     return 2 * begun > 3 * neighbours or begun * blocks > 2048
+
+
+@kernel
+def asks_for_its_set(rejected, outstanding):
+    """True if a choked client asks for its allowed-fast set: requests are rejected, and few are left outstanding.
+
+    libtorrent peer_connection.cpp, incoming_reject_request: a rejection has it ask while fewer than two are.
+    """
+    return rejected > 0 and outstanding < 2
 
 
 # -- request pipeline (Downloader.py) ---------------------------------------------------------------------------------

@@ -235,15 +235,17 @@ TALLY = record("""
     f8 up_before  # and in the one before
     i4 up_second  # number of that second since the client's start
     i4 quotas  # handed out since it waits
+    i4 most  # requests that may be outstanding
     u1 slow  # the queue is growing still
     u1 idle  # there was nothing to ask for
     u1 waits  # for the upload limit of TCP
-    u1 spare:5
+    u1 spare
 """)
 
 RANK = np.dtype([("rate", "f8"), ("done", "f8"), ("sent", "f8"), ("waits", "f8")])  # keys of a choker that ranks
 
 SESSION = record("""
+    f8 choke_due  # when its choker begins a round [s]
     f8 optimistic_due  # when others get the optimistic slots [s]
     f8 round_at  # when its choker last counted anew [s]
     f8 tcp_limit  # upload limit of its TCP connections together [B/s]; 0 for none

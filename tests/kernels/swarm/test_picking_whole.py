@@ -136,3 +136,28 @@ def test_transmission_asks_for_the_piece_with_the_fewest_blocks_left(drawn: tupl
     best = {x for x in can if left[x] == min(left.values())}
     assert int(plain.picking_whole.next_piece(at.s, states.end(at.s, 1, q))) in (best or {NOTHING})
     event(f"pieces to choose from: {min(len(can), 5)}")
+
+
+@pytest.mark.parametrize("kept", [0, 1, 2])
+def test_a_choked_client_asks_for_its_set_as_its_requests_are_rejected(kept: int) -> None:
+    """peer_connection.cpp, incoming_reject_request; `kept` of those outstanding are of its set, and not rejected."""
+    s = states.connected(MADE["libtorrent-2"])
+    states.tell(s, 0, 1)
+    h = states.end(s, 1, 0)
+    s.dn[h] |= plain.state.SERVED | plain.state.WANTING
+    y, blocks = s.tally[h], int(s.rules.blocks)
+    y.allowed, y.queue, y.slow = 5, 4, 0
+    its_set = {int(piece) for piece in s.fast[1, :5]}
+    own = [piece * blocks + b for piece in sorted(its_set) for b in range(blocks)][:kept]
+    others = [piece * blocks for piece in range(PIECES) if piece not in its_set][: 4 - kept]
+    for block in own + others:
+        piece = block // blocks
+        plain.picking.begin(s, h, piece)
+        plain.bits.drop_block(s.blocks, 1, piece, UNREQUESTED, block - piece * blocks)
+        s.peer[1].unrequested -= 1
+        plain.requests.enter(s, h, block)
+    plain.downloading.got_choke(s, h, 0.0)
+    now = states.requested(s, 1, 0)
+    assert {block // blocks for block in now} <= its_set
+    assert set(own) <= set(now)
+    assert len(now) == (4 if kept < 2 else 2)

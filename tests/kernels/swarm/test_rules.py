@@ -294,6 +294,7 @@ def test_those_who_wait_are_born_one_after_the_other() -> None:
 
 LIBTORRENT = states.program(client={"base": "libtorrent-2"}).client.view(np.recarray)[0]
 TRANSMISSION = states.program(client={"base": "transmission-4"}).client.view(np.recarray)[0]
+TRANSMISSION_3 = states.program(client={"base": "transmission-3"}).client.view(np.recarray)[0]
 MIB = 2**20
 
 
@@ -342,8 +343,21 @@ def test_slow_start_of_requests_ends_with_a_second_that_brings_at_most_5000_byte
 def test_requests_outstanding_are_3_and_10_s_of_the_rate_within_bounds(
     rate: float, libtorrent: int, transmission: int
 ) -> None:
-    assert rules.queue_of_rate(LIBTORRENT, 16384, float(rate)) == libtorrent
-    assert rules.queue_of_rate(TRANSMISSION, 16384, float(rate)) == transmission
+    assert rules.queue_of_rate(LIBTORRENT, 16384, float(rate), 500) == libtorrent
+    assert rules.queue_of_rate(TRANSMISSION, 16384, float(rate), 500) == transmission
+
+
+def test_requests_end_at_what_the_other_side_tells_where_both_know_the_message_that_says_it() -> None:
+    for other, most in ((LIBTORRENT, 2000), (TRANSMISSION, 2000), (TRANSMISSION_3, 512), (C, 500)):
+        assert rules.most_requests(LIBTORRENT, other) == rules.most_requests(TRANSMISSION, other) == most
+        assert rules.most_requests(C, other) == 50  # mainline 4.0.2 has no such message
+
+
+@pytest.mark.parametrize(("rejected", "left", "asks"), [(0, 0, False), (3, 0, True), (3, 1, True), (3, 2, False)])
+def test_a_rejection_has_a_choked_client_ask_while_fewer_than_two_requests_are_left(
+    rejected: int, left: int, asks: bool
+) -> None:
+    assert rules.asks_for_its_set(rejected, left) == asks
 
 
 @pytest.mark.parametrize(("rate", "pieces"), [(0, 0), (6000, 0), (6554, 1), (13108, 2), (10**7, 64)])
