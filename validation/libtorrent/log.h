@@ -6,6 +6,7 @@
 
 #include <cstdarg>
 #include <cstdio>
+#include <string>
 
 namespace oracle {
 
@@ -13,5 +14,6 @@ bool logging(char const *kind);                                  // whether deci
 int owner(void const *session);                                  // number of the peer whose session (session_interface) it is
 int number(lt::address const &ip);                               // number of the peer at an address
 void line(char const *kind, int peer, char const *format, ...);  // {"t": .., "kind": .., "peer": .., the rest
+void add(std::string &list, char const *format, ...);            // one more entry of a list
 
 }  // namespace oracle

@@ -19,6 +19,7 @@
 #include <sys/personality.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <fstream>
 #include <iostream>
 #include <set>
@@ -49,14 +50,13 @@ struct Run {
   double horizon = 3600.0, rtt = 0.0, loss = 0.0;
   int file_size = 0, piece_size = 0, reply = 200;
   unsigned seed = 1;
-  std::string log, kinds;
   std::vector<Peer> peers;
 };
 
 namespace {
 
 std::FILE *log_file = nullptr, *answer = nullptr;
-std::set<std::string> kinds;
+char kinds[512];
 std::map<void const *, int> owners;
 std::map<lt::address, int> numbers;
 Time origin;
@@ -116,8 +116,6 @@ Run read(std::istream &in) {
     else if (name == "seed") ok = bool(line >> run.seed);
     else if (name == "idle_reset") ok = bool(line >> tcp_options.idle_reset);
     else if (name == "window_validation") ok = bool(line >> tcp_options.window_validation);
-    else if (name == "log") ok = bool(line >> run.log);
-    else if (name == "kinds") ok = bool(line >> run.kinds);
     else if (name == "rtt") ok = bool(line >> run.rtt);
     else if (name == "loss") ok = bool(line >> run.loss);
     else refuse("no setting is called \"" + name + "\"");
@@ -258,7 +256,7 @@ struct Swarm {
     }
     std::fprintf(answer, "\n]}\n");
     std::fflush(answer);
-    if (log_file) std::fclose(log_file);
+    std::fclose(log_file);
     std::_Exit(0);
   }
 
@@ -280,14 +278,12 @@ int main(std::string const &path) {
   net.rtt = run.rtt;
   net.loss = run.loss;
   net.random.seed(run.seed * 7919u + 1u);
-  if (!run.log.empty()) {
-    log_file = std::fopen(run.log.c_str(), "w");
-    if (!log_file) refuse(run.log + ": cannot be written");
-    std::istringstream list(run.kinds);
-    std::string kind;
-    while (std::getline(list, kind, ',')) kinds.insert(kind);
-    std::fprintf(log_file, "{\"log\": 1, \"version\": \"%s\"}\n", lt::version());
-  }
+  // The log is open in any case: what it takes of the heap would move connections, and with them their order in sets.
+  char const *const log = std::getenv("ORACLE_LOG"), *const wanted = std::getenv("ORACLE_KINDS");
+  log_file = std::fopen(log ? log : "/dev/null", "w");
+  if (!log_file) refuse(std::string(log) + ": cannot be written");
+  std::snprintf(kinds, sizeof kinds, ",%s,", log ? wanted ? wanted : "all" : "");
+  std::fprintf(log_file, "{\"log\": 1, \"version\": \"%s\"}\n", lt::version());
   for (auto &p : run.peers) {
     p.ip = address(50, p.number);
     p.tracker_ip = address(61, p.number);
@@ -329,7 +325,11 @@ int main(std::string const &path) {
 
 }  // namespace
 
-bool logging(char const *kind) { return log_file && (kinds.empty() || kinds.count(kind)); }
+bool logging(char const *kind) {
+  char name[64];
+  std::snprintf(name, sizeof name, ",%s,", kind);
+  return std::strstr(kinds, name) || std::strstr(kinds, ",all,");
+}
 
 int owner(void const *session) {
   auto const found = owners.find(session);
@@ -348,6 +348,16 @@ void line(char const *kind, int peer, char const *format, ...) {
   std::vfprintf(log_file, format, arguments);
   va_end(arguments);
   std::fputs("}\n", log_file);
+}
+
+void add(std::string &list, char const *format, ...) {
+  char entry[256];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(entry, sizeof entry, format, arguments);
+  va_end(arguments);
+  if (!list.empty()) list += ", ";
+  list += entry;
 }
 
 }  // namespace oracle

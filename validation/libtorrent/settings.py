@@ -139,7 +139,7 @@ def draw(sample: str) -> Iterator[Setting]:
         )
 
 
-def oracle_text(setting: Setting, seed: int, log: str = "", kinds: str = "") -> str:
+def oracle_text(setting: Setting, seed: int) -> str:
     """Return a run's settings as the oracle reads them."""
     chance = random.Random(f"{setting.name} {seed}")
     lines = [
@@ -149,7 +149,6 @@ def oracle_text(setting: Setting, seed: int, log: str = "", kinds: str = "") -> 
         f"loss {setting.loss}",
         f"file_size {setting.file_size}",
         f"piece_size {setting.piece_size}",
-        *((f"log {log}", *((f"kinds {kinds}",) if kinds else ())) if log else ()),
     ]
     starts = _starts(setting, chance)
     lines.append(_peer(setting, "seed", 0.0))
