@@ -87,14 +87,15 @@ def share(s, p, wanted, t):
     elif limiter_shares.at_once(s, p, wanted):
         session.left -= wanted
         return t, wanted
-    quota = r.limiter_interval * limit
-    last = max(session.quota_at, rules.quota_after(r, s.peer[p].start, t) - r.limiter_interval)
-    n = max(math.ceil((wanted - session.left) / quota), 1 if last <= t else 0)
-    n = min(n, max(limiter_shares.QUOTAS, math.ceil((1.0 - session.left) / quota)))
-    given = min(float(wanted), math.floor(session.left + n * quota))
-    session.left = min(session.left + n * quota, r.quota_kept * limit) - given
-    session.quota_at = last + n * r.limiter_interval
-    return session.quota_at, given
+    n, at = 0, max(t, session.quota_at)
+    while at == t or (session.left < wanted and (n < limiter_shares.QUOTAS or session.left < 1.0)):
+        at = rules.quota_after(r, s.peer[p].start, at)
+        session.left = rules.left_to_share(r, session.left, limit)
+        n += 1
+    given = min(float(wanted), math.floor(session.left))
+    session.left -= given
+    session.quota_at = at
+    return at, given
 
 
 @kernel
@@ -103,7 +104,7 @@ def news_written(s, p, t):
     if not limiter_shares.by_shares(s, p):
         return released(s, p, t) if s.peer[p].active > 0 else t
     n = np.int64(s.peer[p].n_order)
-    at, given = share(s, p, float(n * s.rules.have_size), t)
+    at, _ = share(s, p, float(n * s.rules.have_size), t)
     if client_of(s, p).limit_counts == PACKETS:
         limiter_shares.settle(s, p, t)
         s.session[p].headers += n * rules.HEADERS

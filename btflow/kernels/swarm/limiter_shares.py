@@ -86,7 +86,7 @@ def note_headers(s, h, headers, t):
 
 @kernel
 def note_read(s, h, size, t):
-    """`size` bytes are read on end `h`, blocks without regard to where one ends; small ones of an instant in a packet."""
+    """`size` bytes are read on end `h`: reads do not stop where a block ends; small ones of an instant are one."""
     y = s.tally[h]
     if size > rules.PACKET or y.read_at != t:
         note_headers(s, h, rules.HEADERS * max(size / rules.PACKET, 1.0), t)
@@ -131,7 +131,7 @@ def reads(s, h, more):
 
 @kernel
 def ask_for(s, h, size, t):
-    """End `h` has `size` bytes and its messages in its buffer, some paid for (peer_connection.cpp, request_bandwidth)."""
+    """End `h` has `size` bytes and messages in its buffer, some paid for (peer_connection.cpp, request_bandwidth)."""
     p, y = h >> s.rules.slot_bits, s.tally[h]
     if y.asks > 0.0:
         return
@@ -173,7 +173,7 @@ def pay(s, h, more, t):
         s.turns[h] = 0
         y.mail_ahead = y.mail
     elif reads(s, h, more):
-        ask_for(s, h, max(y.block, float(s.rules.block_size)), t)
+        ask_for(s, h, max(y.block, s.rules.block_size - y.mail), t)
     else:
         ask_for(s, h, y.block + y.ahead, t)
     return np.int64(size)
