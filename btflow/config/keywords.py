@@ -23,8 +23,8 @@ class Flashcrowd(TypedDict, total=False):
     """Parameters of ``flashcrowd``."""
 
     client: Text
-    """BitTorrent client of every peer (mainline-4.0, utorrent-3.0, libtorrent-2, libtorrent-2.1, transmission-4,
-    transmission-3, ns2-eger)."""
+    """BitTorrent client of every peer (mainline-4.0, utorrent-3.0, libtorrent-2, libtorrent-2.1, qbittorrent-5,
+    transmission-4, transmission-3, ns2-eger)."""
     leechers: Number
     """Number of leechers."""
     file_size: Text

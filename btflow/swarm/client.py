@@ -67,7 +67,8 @@ class Client(FrozenModel):
     paid for leaves every ``limiter_interval``. ``shares``: each that waits gets an equal share of a quota, and writes
     when it has all it asked for: a block, or what it uploads in two quotas."""
     limit_counts: Annotated[Literal["messages", "packets"], Quantity("choice")]
-    """What counts against it: PIECE messages, or all of a connection's packets with their headers, ACKs too."""
+    """What counts against it: messages, or all of a connection's packets with their headers, ACKs too. With ``shares``
+    all messages count and wait, else PIECE messages and what is behind them."""
     mixed_mode: Annotated[Literal["prefer-tcp", "peer-proportional"], Quantity("choice")]
     """Whether TCP connections have an upload limit together where uTP is in use: none, or one in proportion to their
     number."""

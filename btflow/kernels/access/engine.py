@@ -13,7 +13,7 @@ from btflow.kernels.compiler.intrinsics import by_ref
 from btflow.kernels.compiler.jit import entry, kernel
 from btflow.kernels.link import parcels, path, queue, receiver, sender, state
 from btflow.kernels.link.events import next_time
-from btflow.kernels.swarm import choking, ends, engine
+from btflow.kernels.swarm import choking, ends, engine, limiter_shares, messages
 from btflow.kernels.swarm.state import ANY, NIL, PEER_PROPORTIONAL, PULSE, RESUMED, SAMPLE, SYN as HANDSHAKE
 
 CRAMPED = 4  # why `run` returned: the pool of rings is nearly used up
@@ -146,6 +146,9 @@ def acknowledged(x, i, number, stamp, owd, t):
         s = x.swarm
         h = connections.end_of(s, i)
         if i == connections.control_flow(s, h):
+            if limiter_shares.by_shares(s, h >> s.rules.slot_bits):
+                messages.transmit_paid(s, h, HANDSHAKE, NIL, t)
+                return
             stream.write(x, i, HANDSHAKE, NIL, s.rules.handshake_size, t, t)
             stream.push(x, i, t)
 

@@ -8,7 +8,7 @@ from btflow.kernels.calendar import give_node, post, take_node
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.link import sender
 from btflow.kernels.link.state import CONNECTED, NONE
-from btflow.kernels.swarm import engine, limiter, messages, state
+from btflow.kernels.swarm import engine, limiter, limiter_shares, messages, state
 from btflow.kernels.swarm.ends import client_of, lower_flag, mate, set_cause
 from btflow.kernels.swarm.rates import upload_rate
 
@@ -47,6 +47,8 @@ def flush(x, h, t):
     c = s.conn[h]
     if c.out_first == NONE:
         return 0
+    if limiter_shares.by_shares(s, h >> s.rules.slot_bits):
+        return send_paid(x, h, t)
     if s.rules.direct == 1 and s.conn[h].state == state.OPEN:
         return send_past(x, h, t)
     if s.rules.split == 0 and limiter.part_sent(s, h):
@@ -68,24 +70,55 @@ def flush(x, h, t):
 
 
 @kernel
-def send_past(x, h, t):
-    """Deliver the control messages of end `h` past all queues and data, after the propagation delay; 0 bytes."""
+def send_paid(x, h, t):
+    """As `flush`, of those that have their share of an upload limit."""
     s = x.swarm
     c = s.conn[h]
-    g = mate(s, h)
-    p, q = h >> s.rules.slot_bits, g >> s.rules.slot_bits
-    arrival = t + x.net.pipe[2 * p].delay + x.net.pipe[2 * q + 1].delay
+    total, i = 0, connections.control_flow(s, h)
+    while c.out_first != NONE:
+        n = c.out_first
+        size = messages.message_bytes(s, np.int64(s.node[n].kind))
+        if limiter_shares.pay_mail(s, h, size, state.SINGLE, t) == 0:
+            break
+        c.out_first = s.node[n].next
+        if s.rules.direct == 1 and c.state == state.OPEN:
+            pass_by(x, h, n, t)
+        else:
+            total += size
+            x.net.flow[i].wrote += size
+            append(x, x.net.flow[i], n)
+    if c.out_first != NONE:
+        limiter_shares.ask_for_mail(s, h, t)
+    if total > 0:
+        push(x, i, t)
+    return total
+
+
+@kernel
+def send_past(x, h, t):
+    """Deliver the control messages of end `h` past all queues and data, after the propagation delay; 0 bytes."""
+    c = x.swarm.conn[h]
     n = c.out_first
     while n != NONE:
-        node = s.node[n]
-        following = np.int64(node.next)
-        kind = np.int64(node.kind)
-        post(s, arrival, kind, g, np.int64(node.arg), s.conn[g].generation)
-        sampling.note_message(x, h, kind, np.int64(node.arg), arrival - node.time, arrival)
-        give_node(s, n)
+        following = np.int64(x.swarm.node[n].next)
+        pass_by(x, h, n, t)
         n = following
     c.out_first = NONE
     return 0
+
+
+@kernel
+def pass_by(x, h, n, t):
+    """The message of node `n` comes to the other side of end `h` after the propagation delay."""
+    s = x.swarm
+    g = mate(s, h)
+    p, q = h >> s.rules.slot_bits, g >> s.rules.slot_bits
+    arrival = t + x.net.pipe[2 * p].delay + x.net.pipe[2 * q + 1].delay
+    node = s.node[n]
+    kind, arg = np.int64(node.kind), np.int64(node.arg)
+    post(s, arrival, kind, g, arg, s.conn[g].generation)
+    sampling.note_message(x, h, kind, arg, arrival - node.time, arrival)
+    give_node(s, n)
 
 
 @kernel

@@ -62,6 +62,10 @@ def write_paid(x, p, t):
     """What the shares of peer `p` have paid for is written."""
     s = x.swarm
     limiter_shares.hand_out(s, p, t)
+    base = p << s.rules.slot_bits
+    for h in range(base, base + s.peer[p].top):
+        if s.tally[h].mail_ahead > 0.0 and s.tally[h].paid > 0.0:
+            stream.flush(x, h, t)
     i = limiter_shares.next_paid(s, p, NIL)
     while i < s.peer[p].n_ring:
         h = (p << s.rules.slot_bits) + s.ring[p, i]
@@ -72,8 +76,7 @@ def write_paid(x, p, t):
             x.net.flow[h].wrote += amount
             stream.push(x, h, t)
         else:
-            limiter.charge(s, p, finish_block(x, h, size, amount, t))
-            limiter.charge_packets(s, p, size)
+            finish_block(x, h, size, amount, t)
             note_tcp(x, h, size, t)
         settle(x, h, i, t)
         i = limiter_shares.next_paid(s, p, i)

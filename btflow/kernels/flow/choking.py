@@ -67,11 +67,13 @@ def piece_known(s, p, t):
     peer.n_known += 1
     peer.known_at = FOREVER
     if peer.n_known < peer.n_log:
-        peer.known_at = max(t, limiter.message_written(s, p, s.have_time[p, peer.n_known] + transport.news(s, p)))
+        peer.known_at = max(t, limiter.news_written(s, p, s.have_time[p, peer.n_known] + transport.news(s, p)))
     peer.last_have = t
     bits.put_piece(s.has, p, piece)
     for i in range(peer.n_order):
         s.copies[piece, ends.other_end(s, s.order[p, i]) >> s.rules.slot_bits] += 1
+    if s.rules.tallied == 1:
+        limiter.news_read(s, p, t)
     if peer.shown_at == FOREVER:
         peer.shown_at = t + transport.reply(s, p)
     first = p << s.lane_bits

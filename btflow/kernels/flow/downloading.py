@@ -286,5 +286,5 @@ def announce(s, y):
     if s.rules.linked == 1:
         mail.tell(s, y, s.have_time[y, peer.n_log - 1])
     if peer.known_at == FOREVER:
-        peer.known_at = limiter.message_written(s, y, s.have_time[y, peer.n_known] + transport.news(s, y))
+        peer.known_at = limiter.news_written(s, y, s.have_time[y, peer.n_known] + transport.news(s, y))
         wake(s, y, peer.known_at)

@@ -2,14 +2,17 @@
 
 What is paid for is written with the next quota; headers are a debt of all lanes. A peer that sends nothing keeps what
 a limit in shares has given (`kernels/swarm/limiter_shares.py`). On access links a limit is a rate: there headers take
-their part of it, and nothing waits for a quota but messages.
+their part of it, and nothing waits for a quota but messages. Messages that wait for their share have it one end after
+the other.
 """
 
 import math
 
+import numpy as np
+
 from btflow.kernels.access.state import TCP
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.flow.ends import wake
+from btflow.kernels.flow.ends import other_end, wake
 from btflow.kernels.swarm import limiter_shares, rules
 from btflow.kernels.swarm.ends import client_of
 from btflow.kernels.swarm.rates import FORGETS
@@ -37,13 +40,84 @@ def block_released(s, p, t):
 
 
 @kernel
-def message_written(s, p, t):
-    """When a message is written that peer `p` has at `t`: with the next quota, if blocks wait or none was kept."""
+def message_written(s, h, size, t):
+    """When messages of `size` bytes that end `h` has at `t` are written: with the next quota, if blocks wait."""
+    p = h >> s.rules.slot_bits
+    if not limiter_shares.by_shares(s, p):
+        return released(s, p, t) if s.peer[p].active > 0 else t
+    y = s.tally[h]
+    limiter_shares.note_written(s, h, size, t)
+    y.up_else += size
+    t = max(t, y.written_at)
+    if y.paid < size:
+        wanted = size
+        if s.peer[p].active == 0:
+            wanted = rules.wanted_share(client_of(s, p), size, limiter_shares.rate(s, h, t))
+        y.written_at, given = share(s, p, math.ceil(wanted - y.paid), t)
+        y.paid += given
+    y.paid -= size
+    return max(t, y.written_at)
+
+
+@kernel
+def requests_written(s, h, n, t):
+    """When `n` requests are written that end `h` has at `t`; the ACKs for what they bring are charged with them."""
+    at, p = message_written(s, h, float(n * s.rules.request_size), t), h >> s.rules.slot_bits
+    if limiter_shares.by_shares(s, p) and client_of(s, p).limit_counts == PACKETS:
+        s.session[p].left -= n * read_headers(s, s.rules.block_size)
+    return at
+
+
+@kernel
+def read_headers(s, size):
+    """Headers of the ACKs for a block of `size` bytes that is read [B]: reads do not stop where it ends."""
+    return rules.HEADERS * (size + s.rules.header) / rules.PACKET
+
+
+@kernel
+def share(s, p, wanted, t):
+    """When peer `p` has so many bytes to give to an end that asks at `t`, and how many it gives then.
+
+    Blocks, if there are any, leave nothing of a quota; in a debt nobody gets anything.
+    """
+    session, r, limit = s.session[p], client_of(s, p), s.peer[p].upload_limit
+    limiter_shares.settle(s, p, t)
     if s.peer[p].active > 0:
-        return released(s, p, t)
-    if limiter_shares.by_shares(s, p) and s.rules.linked == 0 and not limiter_shares.at_once(s, p, 0.0):
-        return released(s, p, t)
-    return t
+        session.left = min(session.left, 0.0)
+    elif limiter_shares.at_once(s, p, wanted):
+        session.left -= wanted
+        return t, wanted
+    n, at = 0, max(t, session.quota_at)
+    while at == t or (session.left < wanted and (n < limiter_shares.QUOTAS or session.left < 1.0)):
+        at = rules.quota_after(r, s.peer[p].start, at)
+        session.left = rules.left_to_share(r, session.left, limit)
+        n += 1
+    given = min(float(wanted), math.floor(session.left))
+    session.left -= given
+    session.quota_at = at
+    return at, given
+
+
+@kernel
+def news_written(s, p, t):
+    """When peer `p` writes of a piece that it has at `t` to all its neighbours."""
+    if not limiter_shares.by_shares(s, p):
+        return released(s, p, t) if s.peer[p].active > 0 else t
+    n = np.int64(s.peer[p].n_order)
+    at, _ = share(s, p, float(n * s.rules.have_size), t)
+    if client_of(s, p).limit_counts == PACKETS:
+        limiter_shares.settle(s, p, t)
+        s.session[p].headers += n * rules.HEADERS
+    return at
+
+
+@kernel
+def news_read(s, p, t):
+    """The neighbours of peer `p` have read of a piece of its."""
+    for i in range(s.peer[p].n_order):
+        g = other_end(s, s.order[p, i])
+        if limiter_shares.by_shares(s, g >> s.rules.slot_bits):
+            limiter_shares.note_read(s, g, float(s.rules.have_size), t)
 
 
 @kernel
@@ -78,22 +152,28 @@ def keep(s, p, last_turn, t):
     """Peer `p` sends nothing more at `t`: what the next quota leaves, the `last_turn` paid [B], is kept."""
     session = s.session[p]
     session.quota_at = released(s, p, t)
+    session.left = max(session.left, 0.0)  # a debt of headers has delayed what was sent
     session.left += (session.quota_at - t) * s.peer[p].upload_limit - last_turn
 
 
 @kernel
-def charge_packets(s, p, size):
-    """Headers of the packets of a block that peer `p` sent, or of the ACKs for one that came, delay what it sends."""
-    peer = s.peer[p]
-    if client_of(s, p).limit_counts != PACKETS or not peer.upload_limit < FOREVER:
+def charge_packets(s, h, size, came, t):
+    """Headers of the packets of a block that end `h` sent, or of the ACKs for one that came, delay what it sends.
+
+    With a block comes the packet of its request, sent or read.
+    """
+    p = h >> s.rules.slot_bits
+    peer, shares = s.peer[p], limiter_shares.by_shares(s, p)
+    headers = read_headers(s, size) if came else rules.packet_headers(size + s.rules.header) + rules.HEADERS
+    if shares:
+        limiter_shares.rate(s, h, t)
+        s.tally[h].up_else += headers + (0.0 if came else size + s.rules.header)
+    if client_of(s, p).limit_counts != PACKETS or not peer.upload_limit < FOREVER or s.rules.linked == 1:
         return
-    headers = rules.packet_headers(s.rules, size)
     if peer.active > 0:
         peer.work -= headers / peer.active
         wake(s, p, peer.next_at)
-    elif limiter_shares.by_shares(s, p):
-        s.session[p].left -= headers
-    else:
+    elif not shares:
         peer.free_at = max(peer.free_at, peer.now) + headers * peer.per_byte
 
 
@@ -106,8 +186,10 @@ def payload_limit(s, p, came):
     upload_limit = s.peer[p].upload_limit
     if client_of(s, p).limit_counts != PACKETS or not upload_limit < FOREVER:
         return upload_limit
-    part = rules.packet_headers(s.rules, s.rules.block_size) / s.rules.block_size
-    return max(upload_limit - part * came, LEAST_PAYLOAD * upload_limit) / (1.0 + part)
+    size = s.rules.block_size
+    part = (rules.packet_headers(size + s.rules.header) + rules.HEADERS) / size
+    came *= (read_headers(s, size) + s.rules.request_size + rules.HEADERS) / size
+    return max(upload_limit - came, LEAST_PAYLOAD * upload_limit) / (1.0 + part)
 
 
 # -- TCP beside uTP ----------------------------------------------------------------------------------------------------

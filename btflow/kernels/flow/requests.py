@@ -107,6 +107,8 @@ def joins(s, u, entry, blocks, n, at, later):
             return False
     elif run.behind != 0:
         return False
+    elif at > run.later + 0.5 * client_of(s, np.int64(lane.g) >> s.rules.slot_bits).limiter_interval > run.later:
+        return False  # they leave with another quota
     else:
         run.later = max(run.later, later)
     run.blocks |= blocks

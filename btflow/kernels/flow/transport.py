@@ -203,7 +203,7 @@ def catch_up(s, p, w, t):
 @kernel
 def message_arrival(s, p, h, t):
     """When a message that peer `p` writes on end `h` at `t` arrives: behind a part-sent block, then as TCP has it."""
-    t = limiter.message_written(s, p, t)
+    t = limiter.message_written(s, h, float(s.rules.state_size), t)
     if s.rules.linked == 1:
         return mail.arrival(s, p, h, s.rules.state_size, t)
     turn = its_turn(s, p, h, t)
@@ -213,7 +213,7 @@ def message_arrival(s, p, h, t):
 @kernel
 def request_arrivals(s, p, h, t, n):
     """When the first of `n` requests that are written together arrives, and when the others do."""
-    t = limiter.message_written(s, p, t)
+    t = limiter.requests_written(s, h, n, t)
     if s.rules.linked == 1:
         return mail.requests(s, p, h, n, t)
     turn = its_turn(s, p, h, t)

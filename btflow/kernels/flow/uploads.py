@@ -184,7 +184,7 @@ def written(s, p, u, t):
     if s.rules.tallied == 1:
         if peer.active == 0 and limiter_shares.by_shares(s, p):
             limiter.keep(s, p, last_turn, t)
-        limiter.charge_packets(s, p, size)
+        limiter.charge_packets(s, np.int64(lane.h), size, False, t)
     if arrival > t and not stale and s.peer[lane.g >> s.rules.slot_bits].endgame != 0 and requests.room(s, u):
         await_block(s, u, entry, b, arrival)
     elif got_block(s, u, np.int64(lane.g), entry, b, size, stale, arrival):
@@ -227,6 +227,8 @@ def received(s, p, u, t):
     size = requests.head_bytes(s, u)
     peer.bytes_up += size
     rates.note_sent(s, np.int64(lane.h), float(size))
+    if s.rules.tallied == 1:
+        limiter.charge_packets(s, np.int64(lane.h), size, False, t)
     s.gaps[peer.klass, min(peer.active, GAP_BINS - 1)] += 1
     s.net.crossed[p, TCP_DATA + s.net.protocol[lane.h]] += size * pull.bytes * pull.per_mss
     s.net.crossed[pull.to, TCP_ACKS + s.net.protocol[lane.h]] += size * pull.per_ack
@@ -339,8 +341,7 @@ def got_block(s, u, g, entry, b, size, stale, t):
     r = client_of(s, y)
     if s.rules.tallied == 1:
         rates.note_block(s, g, float(size), e.last_block, t, u != picking.NOTHING and s.lane[u].state == SERVING)
-        if s.rules.linked == 0:
-            limiter.charge_packets(s, y, size)
+        limiter.charge_packets(s, g, size, True, t)
     rates.note_source(s, e, g, t)
     requests.download_rate(s, r, e, t, float(size))
     piece = s.begun[y, entry]

@@ -234,7 +234,7 @@ def got_block(s, h, seq, t):
     c.outstanding -= 1
     if s.rules.tallied == 1:
         rates.note_block(s, h, float(size), c.last_block, t, ends.served(s, h))
-        charge_acks(s, p, size, t)
+        charge_acks(s, h, size, t)
     rates.note_source(s, c, h, t)
     rates.download_rate(ends.client_of(s, p), c, t, float(size))
     piece = block // s.rules.blocks

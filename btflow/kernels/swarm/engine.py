@@ -144,6 +144,8 @@ def hear(s, kind, h, arg, t):
 @kernel
 def receive(s, kind, h, arg, t):
     """A message reaches end `h`."""
+    if s.rules.tallied == 1 and kind != state.PIECE and kind != state.FLUSHED and kind != state.WRITABLE:
+        messages.note_read(s, h, kind, t)
     if s.rules.linked == 0 and (
         (kind > state.PIECE and kind < state.HAVE_ALL)
         or kind == state.BITFIELD
@@ -192,6 +194,7 @@ def block_written(s, p, t):
 def write_paid(s, p, t):
     """The limiter's timer where a limit is kept in shares: what is paid for is written."""
     limiter_shares.hand_out(s, p, t)
+    messages.send_all_paid(s, p, t)
     i = limiter_shares.next_paid(s, p, state.NIL)
     while i < s.peer[p].n_ring:
         h = (p << s.rules.slot_bits) + s.ring[p, i]
@@ -219,7 +222,9 @@ def hand_to_socket(s, h, gap, t):
     else:
         deliver(s, h, seq, gap, units, t)
     messages.tell_behind_block(s, h, t)
-    limiter.charge(s, p, messages.flush(s, h, t))
+    behind = messages.flush(s, h, t)
+    if behind > 0:
+        limiter.charge(s, p, behind)
     limiter.load(s, h, t)
     if s.turns[h] == 0 and s.up[h] & state.BLOCKED == 0:
         ends.set_cause(s, h, limiter.waits_for(s, h), t)
@@ -312,4 +317,5 @@ def have_alone(s, g, count, t):
 @kernel
 def have_timely(s, h, count, t):
     """A HAVE of end `h` that was not behind others reaches the other side, but not past one on its own."""
+    messages.note_read(s, ends.mate(s, h), state.HAVE, t)
     tell(s, h, count if s.alone[h] == 0 else min(count, np.int64(s.conn[h].have_limit)), t)

@@ -285,18 +285,13 @@ def message_written(s, h, t):
     if s.rules.tallied == 0:
         return t
     p = h >> s.rules.slot_bits
-    at = limiter_shares.message_written(s, h, t) if limiter_shares.by_shares(s, p) else behind_blocks(s, p, t)
-    return in_batch(s, p, at)
+    return in_batch(s, p, behind_blocks(s, p, t))
 
 
 @kernel
 def news_written(s, p, t):
     """As `message_written`, for a message of peer `p` to all."""
-    if s.rules.tallied == 0:
-        return t
-    if not limiter_shares.by_shares(s, p):
-        return in_batch(s, p, behind_blocks(s, p, t))
-    return t if limiter_shares.at_once(s, p, 0.0) else limiter_shares.next_quota(s, p, t)
+    return t if s.rules.tallied == 0 else in_batch(s, p, behind_blocks(s, p, t))
 
 
 @kernel
@@ -316,23 +311,29 @@ def in_batch(s, p, at):
 
 @kernel
 def charge_packets(s, p, size):
-    """Headers of the packets of a block sent, or of the ACKs for one that came, count against the limit too."""
-    if (
-        s.rules.tallied == 1
-        and client_of(s, p).limit_counts == state.PACKETS
-        and s.peer[p].upload_limit < state.FOREVER
-    ):
-        charge(s, p, rules.packet_headers(s.rules, size))
+    """Headers of the packets of a block sent, or of the ACKs for one that came, count against the limit too.
+
+    Where it is kept in shares, `limiter_shares` counts them.
+    """
+    if counts_packets(s, p):
+        charge(s, p, rules.packet_headers(size + s.rules.header))
 
 
 @kernel
-def charge_acks(s, p, size, t):
-    """As `charge_packets`, for a block that came while others are being sent."""
-    if (
-        s.rules.tallied == 1
-        and client_of(s, p).limit_counts == state.PACKETS
-        and s.peer[p].upload_limit < state.FOREVER
-    ):
+def counts_packets(s, p):
+    """True if peer `p` has an upload limit that counts packets and is not kept in shares."""
+    if s.rules.tallied == 0 or not s.peer[p].upload_limit < state.FOREVER:
+        return False
+    return client_of(s, p).limit_counts == state.PACKETS and client_of(s, p).limiter != state.BY_SHARES
+
+
+@kernel
+def charge_acks(s, h, size, t):
+    """As `charge_packets`, for a block that came to end `h` while others are being sent."""
+    p = h >> s.rules.slot_bits
+    if limiter_shares.by_shares(s, p):
+        limiter_shares.note_read(s, h, float(size + s.rules.header), t)
+    elif counts_packets(s, p):
         sync(s, p, t)
         charge_packets(s, p, size)
         if s.peer[p].n_ring > 0:
@@ -414,12 +415,8 @@ def pay(s, h, t):
 
 @kernel
 def charge(s, p, amount):
-    """Add `amount` bytes of debt: the next turn comes amount / upload_limit later, or what is left to share is less."""
-    peer = s.peer[p]
-    if limiter_shares.by_shares(s, p):
-        s.session[p].left -= amount
-    else:
-        peer.turn += amount / peer.upload_limit
+    """Add `amount` bytes of debt: the next turn comes amount / upload_limit later."""
+    s.peer[p].turn += amount / s.peer[p].upload_limit
 
 
 @kernel

@@ -7,6 +7,10 @@ waits for it.
 
 A block comes into an empty buffer with its header first, which asks; so a slow connection writes it in two parts. The
 next block is read once little is left of the one before (peer_connection.cpp, write_piece, fill_send_buffer).
+
+Messages are in the same buffer: they wait for their share as blocks do. Headers of what is written, and of the ACKs for
+what is read, are part of what a connection uploads; once a second they are taken from what is left, where packets
+count (peer_connection.cpp, second_tick).
 """
 
 import math
@@ -18,7 +22,7 @@ from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.swarm import rules
 from btflow.kernels.swarm.ends import client_of
 from btflow.kernels.swarm.rates import FORGETS
-from btflow.kernels.swarm.state import BLOCKED, BY_SHARES, FOREVER, NIL
+from btflow.kernels.swarm.state import BLOCKED, BY_SHARES, FOREVER, NIL, PACKETS
 
 LITTLE, LITTLE_TIME = 10240.0, 0.5  # [B], [s] (settings_pack.cpp, send_buffer_low_watermark, watermark_factor)
 QUOTAS = 20  # after which a request is given what it has (bandwidth_queue_entry.cpp, ttl)
@@ -51,11 +55,51 @@ def rate(s, h, t):
     y = s.tally[h]
     passed = int(t - s.peer[h >> s.rules.slot_bits].start) - y.up_second
     if passed > 0:
-        y.up_rate = (FORGETS * y.up_rate + (1.0 - FORGETS) * y.up_bytes) * math.pow(FORGETS, passed - 1)
+        second = y.up_bytes + y.up_else
+        y.up_rate = (FORGETS * y.up_rate + (1.0 - FORGETS) * second) * math.pow(FORGETS, passed - 1)
         y.up_second += passed
         y.up_before = y.up_bytes if passed == 1 else 0.0
-        y.up_bytes = 0.0
+        y.up_bytes = y.up_else = 0.0
     return y.up_rate
+
+
+@kernel
+def settle(s, p, t):
+    """The headers of seconds of peer `p` that are over at `t` are charged (session_impl.cpp, use_quota_overhead)."""
+    session, second = s.session[p], math.floor(t - s.peer[p].start + rules.ROUNDING)
+    if second > session.second:
+        session.left -= session.headers
+        session.headers = 0.0
+        session.second = second
+
+
+@kernel
+def note_headers(s, h, headers, t):
+    """End `h` has written packets, or acknowledges those it has read, at `t`: with so many bytes of headers."""
+    p = h >> s.rules.slot_bits
+    rate(s, h, t)
+    s.tally[h].up_else += headers
+    if client_of(s, p).limit_counts == PACKETS:
+        settle(s, p, t)
+        s.session[p].headers += headers
+
+
+@kernel
+def note_read(s, h, size, t):
+    """`size` bytes are read on end `h`: reads do not stop where a block ends; small ones of an instant are one."""
+    y = s.tally[h]
+    if size > rules.PACKET or y.read_at != t:
+        note_headers(s, h, rules.HEADERS * max(size / rules.PACKET, 1.0), t)
+    y.read_at = t
+
+
+@kernel
+def note_written(s, h, size, t):
+    """As `note_read`, for what is written."""
+    y = s.tally[h]
+    if size > rules.PACKET or y.wrote_at != t:
+        note_headers(s, h, rules.packet_headers(size), t)
+    y.wrote_at = t
 
 
 @kernel
@@ -87,13 +131,14 @@ def reads(s, h, more):
 
 @kernel
 def ask_for(s, h, size, t):
-    """End `h` has `size` bytes in its buffer, some of them paid for (peer_connection.cpp, request_bandwidth)."""
+    """End `h` has `size` bytes and messages in its buffer, some paid for (peer_connection.cpp, request_bandwidth)."""
     p, y = h >> s.rules.slot_bits, s.tally[h]
     if y.asks > 0.0:
         return
-    size = math.ceil(rules.wanted_share(client_of(s, p), size, rate(s, h, t)) - y.paid)
+    size = math.ceil(rules.wanted_share(client_of(s, p), size + y.mail, rate(s, h, t)) - y.paid)
     if size <= 0:
         return
+    settle(s, p, t)
     if at_once(s, p, size):
         s.session[p].left -= size
         y.paid += size
@@ -109,7 +154,7 @@ def next_paid(s, p, i):
     """First place of the ring of peer `p`, from `i` on, whose block may be written in part; behind it if none may."""
     while i < s.peer[p].n_ring:
         h = (p << s.rules.slot_bits) + s.ring[p, i]
-        if s.turns[h] > 0 and s.tally[h].paid > 0.0:
+        if s.turns[h] > 0 and s.tally[h].paid > 0.0 and s.tally[h].mail_ahead == 0.0:
             break
         i += 1
     return i
@@ -122,12 +167,13 @@ def pay(s, h, more, t):
     size = min(y.paid, y.block)
     y.paid -= size
     y.block -= size
-    rate(s, h, t)
+    note_written(s, h, size, t)
     y.up_bytes += size
     if y.block == 0.0:
         s.turns[h] = 0
+        y.mail_ahead = y.mail
     elif reads(s, h, more):
-        ask_for(s, h, max(y.block, float(s.rules.block_size)), t)
+        ask_for(s, h, max(y.block, s.rules.block_size - y.mail), t)
     else:
         ask_for(s, h, y.block + y.ahead, t)
     return np.int64(size)
@@ -140,6 +186,7 @@ def hand_out(s, p, t):
     if session.quota_at == 0.0 or session.quota_at > t:
         return
     session.quota_at = 0.0
+    settle(s, p, t - 0.5 * client_of(s, p).limiter_interval)
     session.left = rules.left_to_share(client_of(s, p), session.left, s.peer[p].upload_limit)
     base, waiting = p << s.rules.slot_bits, 0
     for h in range(base, base + s.peer[p].top):
@@ -154,8 +201,9 @@ def hand_out(s, p, t):
             await_quota(s, p, t)
         elif y.quotas == GIVEN:
             y.quotas = 0
-            if s.turns[h] > 0:
+            if s.turns[h] > 0 or y.mail > 0.0:
                 ask_for(s, h, y.block + y.ahead, t)
+    settle(s, p, t)
 
 
 @kernel
@@ -186,20 +234,41 @@ def leave(s, h):
 
 
 @kernel
-def message_written(s, h, t):
-    """When a message of end `h` is written that is not behind a block: it is small, the next quota will do."""
-    if s.tally[h].paid > 0.0:
-        return t
-    ask_for(s, h, float(s.rules.request_size), t)
-    return t if s.tally[h].paid > 0.0 else next_quota(s, h >> s.rules.slot_bits, t)
+def ask_for_mail(s, h, t):
+    """End `h` has messages in its buffer: those behind no block are next."""
+    p, y = h >> s.rules.slot_bits, s.tally[h]
+    if y.block == 0.0 or s.rules.split == 1 or s.rules.direct == 1:
+        y.mail_ahead = y.mail
+    ask_for(s, h, y.block + y.ahead, t)
+    if s.session[p].quota_at > 0.0 and s.node[p].bucket == calendar.NONE:
+        arm(s, p, t)
 
 
 @kernel
-def next_quota(s, p, t):
-    """When peer `p` hands out its next quota: something waits for that now [s]."""
-    await_quota(s, p, t)
-    arm(s, p, t)
-    return s.session[p].quota_at
+def pay_mail(s, h, size, n, t):
+    """How many of `n` messages of `size` bytes each, the next ones of end `h`, are written at `t`."""
+    y = s.tally[h]
+    n = min(n, np.int64(y.paid / size), np.int64(y.mail_ahead / size))
+    if n > 0:
+        y.paid -= n * size
+        y.mail -= n * size
+        y.mail_ahead -= n * size
+        note_written(s, h, float(n * size), t)
+        y.up_else += n * size
+    return n
+
+
+@kernel
+def pays(s, h, size, t):
+    """True if a message of end `h` is written at once, as nothing is before it and enough is paid for."""
+    y = s.tally[h]
+    if y.mail > 0.0 or y.block > 0.0:
+        return False
+    y.mail = y.mail_ahead = size
+    ask_for(s, h, 0.0, t)
+    written = pay_mail(s, h, size, 1, t) == 1
+    y.mail = y.mail_ahead = 0.0
+    return written
 
 
 @kernel

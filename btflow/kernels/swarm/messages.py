@@ -9,7 +9,7 @@ import numpy as np
 
 from btflow.kernels.calendar import NONE, give_node, post, take_node
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.swarm import ends, nagle, state, tcp
+from btflow.kernels.swarm import ends, limiter_shares, nagle, state, tcp
 from btflow.kernels.swarm.limiter import forget, got_request, message_written, news_written, part_sent, sync
 from btflow.kernels.swarm.tcp_window import idle_restart
 
@@ -51,16 +51,20 @@ def write(s, h, kind, arg, t):
     """Write a control message on end `h`; behind a part-sent block it waits in the end's queue."""
     if kind == state.HAVE:
         hold_haves(s, h, arg)
-    if blocked(s, h, t):
-        enqueue(s, h, kind, arg)
-    else:
+    if not blocked(s, h, t):
         transmit(s, h, kind, arg, t)
+    elif limiter_shares.by_shares(s, h >> s.rules.slot_bits):
+        transmit_paid(s, h, kind, arg, t)
+    else:
+        enqueue(s, h, kind, arg)
 
 
 @kernel
 def enqueue(s, h, kind, arg):
     """Put a message into the queue of end `h` that `flush` sends behind the block."""
     c = s.conn[h]
+    if limiter_shares.by_shares(s, h >> s.rules.slot_bits):
+        s.tally[h].mail += message_bytes(s, kind) * count_of(kind, arg)
     n = take_node(s)
     node = s.node[n]
     node.kind = kind
@@ -87,6 +91,9 @@ def note_send(s, h, t):
 def transmit(s, h, kind, arg, t):
     """Put a message of end `h` on the wire."""
     note_send(s, h, t)
+    if limiter_shares.by_shares(s, h >> s.rules.slot_bits):
+        transmit_paid(s, h, kind, arg, t)
+        return
     g = ends.mate(s, h)
     at = message_written(s, h, t)
     if s.rules.tallied == 1:
@@ -103,6 +110,59 @@ def transmit(s, h, kind, arg, t):
         dispatch(s, at, kind, g, arg)
     else:
         deliver_now(s, g, kind, arg, t)
+
+
+@kernel
+def transmit_paid(s, h, kind, arg, t):
+    """As `transmit`, where an upload limit is kept in shares: once it has its share."""
+    enqueue(s, h, kind, arg)
+    limiter_shares.ask_for_mail(s, h, t)
+    if s.rules.linked == 1:
+        ends.note(s, h, ends.WRITTEN)
+    else:
+        send_paid(s, h, s.rules.ideal == 0, t)
+
+
+@kernel
+def send_paid(s, h, alone, t):
+    """The messages of end `h` that are paid for are written: `alone`, or in the packets of a block."""
+    c = s.conn[h]
+    while c.out_first != NONE:
+        n = c.out_first
+        kind, arg, following = np.int64(s.node[n].kind), np.int64(s.node[n].arg), np.int64(s.node[n].next)
+        wanted = count_of(kind, arg)
+        written = limiter_shares.pay_mail(s, h, message_bytes(s, kind), wanted, t)
+        if written == 0:
+            break
+        if kind == state.REQUEST:
+            arg = written
+        if written < wanted:
+            s.node[n].arg -= written
+        else:
+            give_node(s, n)
+            c.out_first = following
+        if s.rules.ideal == 1:
+            deliver_now(s, ends.mate(s, h), kind, arg, t)
+        else:
+            arrival = tcp.control_arrival(s, s.wire[h], t) if alone else s.wire[h].last_arrival
+            dispatch(s, arrival, kind, ends.mate(s, h), arg)
+    if c.out_first != NONE:
+        limiter_shares.ask_for_mail(s, h, t)
+
+
+@kernel
+def send_all_paid(s, p, t):
+    """A quota was handed out: the messages of peer `p` that are paid for, and not behind a block, are written."""
+    base = p << s.rules.slot_bits
+    for h in range(base, base + s.peer[p].top):
+        if s.tally[h].mail_ahead > 0.0 and s.tally[h].paid > 0.0:
+            send_paid(s, h, s.rules.ideal == 0, t)
+
+
+@kernel
+def count_of(kind, arg):
+    """How many messages one entry of a queue stands for."""
+    return arg if kind == state.REQUEST else state.SINGLE
 
 
 @kernel
@@ -123,6 +183,7 @@ def deliver_now(s, g, kind, arg, t):
 def applied(s, g, kind, arg, t):
     """Apply a message that has no consequences beyond end `g` itself; False if it needs its handler."""
     if kind == state.REQUEST:
+        note_read(s, g, kind, t)
         got_request(s, g, arg, t)
     elif (
         kind == state.INTERESTED and s.up[g] & state.UNCHOKED == 0 and s.rules.tallied == 0
@@ -140,10 +201,20 @@ def applied(s, g, kind, arg, t):
 
 
 @kernel
+def note_read(s, h, kind, t):
+    """End `h` reads a message: the ACK counts, if it has an upload limit that is kept in shares."""
+    if limiter_shares.by_shares(s, h >> s.rules.slot_bits):
+        limiter_shares.note_read(s, h, float(message_bytes(s, kind)), t)
+
+
+@kernel
 def flush(s, h, t):
     """The block is written: the control messages that waited go out with its end, in order. Returns their bytes."""
     c = s.conn[h]
     c.last_send = t
+    if limiter_shares.by_shares(s, h >> s.rules.slot_bits):
+        send_paid(s, h, False, t)
+        return 0
     n = c.out_first
     if n == NONE:
         return 0
@@ -195,6 +266,14 @@ def announce_have(s, p, t):
         for h in range(base, base + s.peer[p].top):
             if ends.linked(s, h):
                 s.tally[h].haves_due = min(s.tally[h].haves_due, t + ends.client_of(s, p).batch_interval)
+    elif s.rules.ideal == 1 and limiter_shares.by_shares(s, p):
+        for h in range(base, base + s.peer[p].top):
+            if ends.linked(s, h):
+                if s.alone[h] > 0 or blocked(s, h, t) or not limiter_shares.pays(s, h, s.rules.have_size, t):
+                    send(s, h, state.HAVE, count, t)
+                else:
+                    note_send(s, h, t)
+        post(s, t, state.HAVE_ALL, p, count, state.EVERYWHERE)
     elif s.rules.ideal == 1:
         for i in range(s.peer[p].n_ring):
             h = base + s.ring[p, i]
@@ -221,6 +300,7 @@ def announce_delayed(s, p, t):
     base = p << s.rules.slot_bits
     count = s.n_log[p]
     told = s.scratch[0]
+    shares = limiter_shares.by_shares(s, p)
     t = news_written(s, p, t)
     if s.rules.apart == 0:
         for place in range(s.rtt.shape[0]):
@@ -232,7 +312,8 @@ def announce_delayed(s, p, t):
         w = s.wire[h]
         nagle.release(s, w, t)
         behind = s.alone[h] > 0 or t < w.small_acked or t + 0.5 * w.rtt < w.last_arrival
-        if behind or blocked(s, h, t) or (w.loss > 0.0 and w.until_loss == 1):
+        alone = behind or blocked(s, h, t) or (w.loss > 0.0 and w.until_loss == 1)
+        if alone or (shares and not limiter_shares.pays(s, h, s.rules.have_size, t)):
             send(s, h, state.HAVE, count, t)
         else:
             note_send(s, h, t)

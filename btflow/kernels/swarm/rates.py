@@ -62,8 +62,9 @@ def reset(s, h, g, t):
     y.asks_since = y.asked_at = t
     y.held_from = y.held_to = 0
     y.written_at = 0.0
-    y.block = y.ahead = y.paid = y.asks = y.given = 0.0
-    y.up_rate = y.up_bytes = y.up_before = 0.0
+    y.block = y.ahead = y.paid = y.asks = y.given = y.mail = y.mail_ahead = 0.0
+    y.up_rate = y.up_bytes = y.up_before = y.up_else = 0.0
+    y.wrote_at = y.read_at = -1.0
     y.up_second = y.second
     y.quotas = 0
     y.haves_due = FOREVER

@@ -491,9 +491,9 @@ HEADERS, PACKET = 40.0, 1460.0  # of IP and TCP, and what is in a packet of 1500
 
 
 @kernel
-def packet_headers(r, size):
-    """Headers of the packets in which a block of `size` bytes travels, or of their ACKs [B]."""
-    return HEADERS * math.ceil((size + r.header) / PACKET)
+def packet_headers(size):
+    """Headers of the packets in which `size` bytes are written, or of the ACKs for as many that are read [B]."""
+    return HEADERS * math.ceil(size / PACKET)
 
 
 ROUNDING = 1e-9  # of intervals: a time that is one of a quota, but for rounding, is that quota's

@@ -230,9 +230,14 @@ TALLY = record("""
     f8 paid  # what may be written [B]
     f8 asks  # request that waits; 0 for none [B]
     f8 given  # what it has got so far [B]
-    f8 up_rate  # what is written, a mean over five seconds or so [B/s]
-    f8 up_bytes  # what was written in the second that is running [B]
+    f8 mail  # messages that wait [B]
+    f8 mail_ahead  # those before the block [B]
+    f8 up_rate  # what is written, messages and headers too, a mean over five seconds or so [B/s]
+    f8 up_bytes  # what was written of blocks in the second that is running [B]
     f8 up_before  # and in the one before
+    f8 up_else  # messages, and headers of packets and ACKs, in the second that is running [B]
+    f8 wrote_at  # the last packet was written then [s]
+    f8 read_at  # and read then [s]
     i4 up_second  # number of that second since the client's start
     i4 quotas  # handed out since it waits
     i4 most  # requests that may be outstanding
@@ -254,6 +259,8 @@ SESSION = record("""
     f8 uploaded  # bytes_up a second ago [B]
     f8 left  # upload limit in shares: what was not given to anybody [B]; below 0 a debt
     f8 quota_at  # the next quota that something waits for [s]; 0 if nothing does
+    f8 headers  # of the second that is running, which count at its end [B]
+    f8 second  # number of that second since the client's start
 """)
 
 NODE = record("""

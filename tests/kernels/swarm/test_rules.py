@@ -392,9 +392,9 @@ def test_tcp_beside_utp_is_limited_to_four_times_its_part(
 
 
 def test_headers_of_a_block_are_those_of_its_packets() -> None:
-    assert rules.packet_headers(R, 16384) == 12 * 40  # 16397 B in packets of 1460 B
-    assert rules.packet_headers(R, 1447) == 40
-    assert rules.packet_headers(R, 1448) == 80
+    assert rules.packet_headers(16397) == 12 * 40  # in packets of 1460 B
+    assert rules.packet_headers(1460) == 40
+    assert rules.packet_headers(1461) == 80
 
 
 @pytest.mark.parametrize(("time", "at"), [(0.3, 0.3), (0.31, 0.8), (0.8, 0.8), (0.1 + 0.7, 0.8), (4.2, 4.3)])
