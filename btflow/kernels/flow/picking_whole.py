@@ -21,9 +21,9 @@ from btflow.kernels.swarm.whole_pieces import all_blocks
 @kernel
 def next_piece(s, u, y, row):
     """The piece from which lane `u` is asked for blocks, or NOTHING; `row` of `has` says what its uploader has."""
-    own, served, held = s.tally[s.lane[u].g], s.lane[u].state == SERVING, s.peer[y].n_log
-    kept = any_free, is_open, under_way, picking.there, eligible
-    piece = whole_pieces.next_piece(s, u, own, y, row, served, held, begun_and_free(s, y), *kept)
+    own, held = s.tally[s.lane[u].g], s.peer[y].n_log
+    kept = any_free, free, is_open, shared, picking.there, eligible
+    piece = whole_pieces.next_piece(s, u, own, y, row, held, begun_and_free(s, y), *kept)
     if piece != picking.NOTHING and picking.rows_taken(s, y) and not is_begun(s, y, piece):
         return picking.NOTHING
     return piece
@@ -78,13 +78,22 @@ def is_open(s, y, piece):
 
 
 @kernel
-def under_way(s, y, piece):
-    """True if blocks of a piece were asked for and have not come."""
+def shared(s, u, y, piece):
+    """True if blocks of a piece were asked for elsewhere than on lane `u` and have not come."""
     for entry in picking.parts(s, picking.first_part(s, y, piece)):
         begun = s.begun[y, entry]
-        if begun.missing & ~begun.unrequested != bits.EMPTY:
+        if begun.missing & ~begun.unrequested & ~asked_on(s, u, entry) != bits.EMPTY:
             return is_begun(s, y, piece)
     return False
+
+
+@kernel
+def free(s, y, piece):
+    """How many blocks of a begun piece are not asked for."""
+    n = 0
+    for entry in picking.parts(s, picking.first_part(s, y, piece)):
+        n += bits.count(np.uint64(s.begun[y, entry].unrequested))
+    return n
 
 
 @kernel

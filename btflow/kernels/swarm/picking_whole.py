@@ -157,12 +157,25 @@ def is_open(s, p, piece):
 
 
 @kernel
-def under_way(s, p, piece):
-    """True if blocks of a piece were asked for and have not come."""
+def shared(s, h, p, piece):
+    """True if blocks of a piece were asked for elsewhere than on end `h` and have not come."""
+    n = 0
     for w in range(0, s.blocks.shape[2], 2):
-        if s.blocks[p, piece, w + MISSING] & ~s.blocks[p, piece, w + UNREQUESTED] != bits.EMPTY:
-            return True
-    return False
+        n += bits.count(s.blocks[p, piece, w + MISSING] & ~s.blocks[p, piece, w + UNREQUESTED])
+    if n == 0:
+        return False
+    for seq in range(s.conn[h].dn_next, s.conn[h].dn_tail):
+        asked = entry(s, mate(s, h), np.int64(seq))
+        block = block_number(asked)
+        if block // s.rules.blocks == piece and (asked >= 0 or was_refused(asked)):
+            n -= is_under_way(s, p, piece, block - piece * s.rules.blocks)
+    return n > 0
+
+
+@kernel
+def is_under_way(s, p, piece, b):
+    """True if block `b` of a piece was asked for and has not come."""
+    return bits.has_block(s.blocks, p, piece, MISSING, b) and not bits.has_block(s.blocks, p, piece, UNREQUESTED, b)
 
 
 @kernel
@@ -180,14 +193,23 @@ def next_piece(s, h):
     p, q = h >> s.rules.slot_bits, neighbour(s, h)
     if client_of(s, p).picker == FEWEST_LEFT:
         return fewest_left(s, h)
-    kept = any_free, is_open, under_way, picking.there, eligible
-    return whole_pieces.next_piece(s, h, s.tally[h], p, q, served(s, h), s.n_log[p], begun_and_free(s, p), *kept)
+    kept = any_free, free, is_open, shared, picking.there, eligible
+    return whole_pieces.next_piece(s, h, s.tally[h], p, q, s.n_log[p], begun_and_free(s, p), *kept)
 
 
 @kernel
 def any_free(s, p, piece):
     """True if some block of a piece is not asked for."""
     return bits.any_block(s.blocks, p, piece, UNREQUESTED)
+
+
+@kernel
+def free(s, p, piece):
+    """How many blocks of a piece are not asked for."""
+    n = 0
+    for w in range(UNREQUESTED, s.blocks.shape[2], 2):
+        n += bits.count(s.blocks[p, piece, w])
+    return n
 
 
 @kernel
