@@ -338,7 +338,7 @@ def got_block(s, u, g, entry, b, size, stale, t):
         s.lane[u].outstanding -= 1
     r = client_of(s, y)
     if s.rules.tallied == 1:
-        rates.note_block(s, g, float(size), e.last_block, t, u != picking.NOTHING and s.lane[u].state == SERVING)
+        rates.note_block(s, g, float(size), e.last_block, t, u != picking.NOTHING and s.lane[u].state == SERVING, True)
         if s.rules.linked == 0:
             limiter.charge_packets(s, y, size)
     rates.note_source(s, e, g, t)

@@ -16,9 +16,9 @@ from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.random import below
 from btflow.kernels.swarm import picking, rates, requests, rules, whole_pieces
 from btflow.kernels.swarm.ends import client_of, linked, mate, neighbour, raise_flag, seeding, served, wanting
-from btflow.kernels.swarm.limiter import block_number, cancelled, entry, place, was_refused, withdrawn
+from btflow.kernels.swarm.limiter import block_number, cancelled, entry, part_sent, place, was_refused, withdrawn
 from btflow.kernels.swarm.messages import send
-from btflow.kernels.swarm.state import BUSY, CANCEL, FEWEST_LEFT, MISSING, NIL, SINGLE, UNREQUESTED
+from btflow.kernels.swarm.state import ASK_AND_KEEP, BUSY, CANCEL, FEWEST_LEFT, MISSING, NIL, SINGLE, UNREQUESTED
 
 # -- when -------------------------------------------------------------------------------------------------------------
 
@@ -70,11 +70,43 @@ def pulse(s, p, t):
         h = base + slot
         if not linked(s, h) or not wanting(s, h):
             continue
+        if r.request_timeout > 0.0 and s.conn[h].outstanding > 0:
+            look_for_stall(s, r, h, t)
         if r.request_interval > 0.0:
             request(s, h, t)
         elif s.conn[h].outstanding == 0 and s.tally[h].idle == 1 and t - s.tally[h].asked_at >= r.retry_interval:
             s.tally[h].asked_at = t
             request(s, h, t)
+
+
+@kernel
+def look_for_stall(s, r, h, t):
+    """A connection that was asked for blocks, and brings none for too long, is snubbed (second_tick)."""
+    y, last = s.tally[h], s.conn[h].last_block
+    if t > max(last, y.asks_since) + rules.time_to_snub(r, y):
+        snub(s, h)
+    rates.settle(s, h, t, served(s, h))
+    if t > max(last, y.asked_at) + r.piece_timeout and not part_sent(s, mate(s, h)):
+        snub(s, h)
+
+
+@kernel
+def snub(s, h):
+    """End `h` asks for no more than it has; if the piece of its last block lacks nothing else, others may bring it."""
+    p, c = h >> s.rules.slot_bits, s.conn[h]
+    rates.snub(s.tally[h])
+    whole_pieces.release(s, s.tally[h], p, any_free)
+    for back in range(c.dn_tail - c.dn_next):
+        block = entry(s, mate(s, h), np.int64(c.dn_tail - 1 - back))
+        piece = block // s.rules.blocks
+        if block < 0 or not is_under_way(s, p, piece, block - piece * s.rules.blocks):
+            continue
+        if s.mode[p] & BUSY != 0 and asked_elsewhere(s, p, h, block):
+            continue
+        if not any_free(s, p, piece):
+            give_back(s, p, h, block)
+            raise_flag(s.mode, p, BUSY)
+        return
 
 
 # -- interest: in whoever has a piece that is missing, asked for or not ------------------------------------------------
@@ -330,7 +362,7 @@ def block_came(s, h, piece, b, t):
         s.peer[p].unrequested -= 1
         if not bits.any_block(s.blocks, p, piece, UNREQUESTED):
             bits.drop_piece(s.want, p, piece)
-    if s.mode[p] & BUSY == 0:
+    if s.mode[p] & BUSY == 0 or client_of(s, p).endgame == ASK_AND_KEEP:
         return
     block = piece * s.rules.blocks + b
     base = p << s.rules.slot_bits

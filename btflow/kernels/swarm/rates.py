@@ -59,6 +59,8 @@ def reset(s, h, t):
     y.second = int(t - s.peer[p].start)
     y.queue = client_of(s, p).pipeline_start
     y.asks_since = y.asked_at = t
+    y.wait = y.off = 0.0
+    y.waits_seen = y.snubbed = 0
     y.held_from = y.held_to = 0
     y.written_at = 0.0
     y.block = y.ahead = y.paid = y.asks = y.given = 0.0
@@ -92,6 +94,19 @@ def new_round(s, p, t):
 
 
 @kernel
+def set_queue(r, y, block_size):
+    """Requests that are to be outstanding on a connection once its slow start is over (update_desired_queue_size)."""
+    if y.slow == 0:
+        y.queue = 1 if y.snubbed == 1 else rules.queue_of_rate(r, block_size, y.rate)
+
+
+@kernel
+def snub(y):
+    """Nothing came on a connection for too long: it is asked for one block at a time (snub_peer)."""
+    y.snubbed, y.slow, y.queue = 1, 0, 1
+
+
+@kernel
 def end_second(s, h, y, is_served):
     """A second is over at end `h`: its mean rate, and whether its queue goes on growing; a choked one's does."""
     r = client_of(s, h >> s.rules.slot_bits)
@@ -100,8 +115,7 @@ def end_second(s, h, y, is_served):
     y.last_second = y.this_second
     y.rate = FORGETS * y.rate + (1.0 - FORGETS) * y.this_second
     y.this_second = 0.0
-    if y.slow == 0:
-        y.queue = rules.queue_of_rate(r, s.rules.block_size, y.rate)
+    set_queue(r, y, s.rules.block_size)
 
 
 @kernel
@@ -117,8 +131,7 @@ def advance(s, h, second, is_served):
     if passed > 2:
         y.rate *= math.pow(FORGETS, passed - 2)
         y.last_second = 0.0
-        if y.slow == 0:
-            y.queue = rules.queue_of_rate(client_of(s, h >> s.rules.slot_bits), s.rules.block_size, y.rate)
+        set_queue(client_of(s, h >> s.rules.slot_bits), y, s.rules.block_size)
     y.second = second
 
 
@@ -129,12 +142,13 @@ def settle(s, h, t, is_served):
 
 
 @kernel
-def note_block(s, h, size, before, t, is_served):
+def note_block(s, h, size, before, t, is_served, wanted):
     """A block has come to end `h`, evenly since the one before it (at `before`), or since it was asked for.
 
-    Clients count bytes as they come, not blocks: a second has its part of a block that takes longer.
+    Clients count bytes as they come, not blocks: a second has its part of a block that takes longer. A connection that
+    brings one in time that was `wanted` is snubbed no longer.
     """
-    y = s.tally[h]
+    y, r = s.tally[h], client_of(s, h >> s.rules.slot_bits)
     y.got += size
     start = s.peer[h >> s.rules.slot_bits].start
     begun = min(max(before, y.asks_since), t)
@@ -149,7 +163,12 @@ def note_block(s, h, size, before, t, is_served):
     advance(s, h, last, is_served)
     y.this_second += left
     if y.slow == 1:
-        y.queue = min(y.queue + 1, client_of(s, h >> s.rules.slot_bits).pipeline_cap)
+        y.queue = min(y.queue + 1, r.pipeline_cap)
+    set_queue(r, y, s.rules.block_size)
+    if wanted and math.floor(t - begun) < rules.time_to_snub(r, y):
+        y.snubbed = 0
+    rules.note_wait(y, t - begun)
+    y.asks_since = t
 
 
 # -- sources that are not snubbed --------------------------------------------------------------------------------------

@@ -244,6 +244,31 @@ def queue_of_rate(r, block_size, rate):
     return min(max(int(r.pipeline_seconds * rate / block_size), r.pipeline_floor), r.pipeline_cap)
 
 
+WAITS, LEAST_TIMEOUT = 20, 2.0  # peer_connection.hpp, m_request_time; peer_connection.cpp, request_timeout [s]
+
+
+@kernel
+def note_wait(y, waited):
+    """A block came `waited` seconds after the one before, or its request: a mean of the last 20 or so, and its deviation.
+
+    (sliding_average.hpp; `y` is a state.TALLY)
+    """
+    off = abs(y.wait - waited)
+    y.waits_seen = min(y.waits_seen + 1, WAITS)
+    y.wait += (waited - y.wait) / y.waits_seen
+    if y.waits_seen > 1:
+        y.off += (off - y.off) / (y.waits_seen - 1)
+
+
+@kernel
+def time_to_snub(r, y):
+    """After how many seconds without a block a connection is snubbed: its mean wait and four deviations, whole seconds."""
+    if y.waits_seen == 0:
+        return max(LEAST_TIMEOUT, r.request_timeout)
+    wait = 1.2 * y.wait if y.waits_seen == 1 else y.wait + 4.0 * y.off
+    return max(LEAST_TIMEOUT, min(math.ceil(wait), r.request_timeout))
+
+
 @kernel
 def pieces_at_once(r, piece_size, rate):
     """Pieces that a connection of this rate [B/s] takes for itself; 0 if it shares what is begun (request_blocks.cpp).

@@ -16,6 +16,8 @@ from btflow.kernels.swarm.ends import client_of
 from btflow.kernels.swarm.picking import NOTHING
 from btflow.kernels.swarm.state import NIL
 
+_MOST = 1 << 24  # copies of a piece
+
 
 @kernel
 def all_blocks(s, piece, w):
@@ -41,7 +43,8 @@ def next_piece(s, link, own, p, row, held, begun, any_free, free, is_open, share
     if rules.picks_at_random(r, held):
         piece = random_piece(s, link, p, row, alone, is_open, shared, eligible)
     else:
-        piece = rarest_piece(s, link, p, row, alone, begun_first, free, is_open, shared, eligible)
+        common = own.snubbed == 1 and not begun_first  # peer_connection.cpp, picker_options: reverse
+        piece = rarest_piece(s, link, p, row, alone, begun_first, common, free, is_open, shared, eligible)
     if piece != NOTHING and alone > 0 and not shared(s, link, p, piece):
         hold(s, link, own, p, row, piece, alone, is_open, there, eligible)
         piece = own_piece(s, own, p, any_free)
@@ -59,10 +62,11 @@ def own_piece(s, own, p, any_free):
 
 
 @kernel
-def rarest_piece(s, link, p, row, alone, begun_first, free, is_open, shared, eligible):
+def rarest_piece(s, link, p, row, alone, begun_first, common, free, is_open, shared, eligible):
     """The rarest by the copies known, begun before open; what others fetch comes last where whole pieces are wanted.
 
-    Where pieces that were begun go first, those of the same copies do by how much of them is asked for.
+    Where pieces that were begun go first, those of the same copies do by how much of them is asked for. With `common`
+    the order of copies is the other way round, and open ones go before begun.
     """
     best, least, fewest, rank = NOTHING, 1 << 30, 1 << 40, np.uint64(0)
     for word in range(s.has.shape[1]):
@@ -71,11 +75,12 @@ def rarest_piece(s, link, p, row, alone, begun_first, free, is_open, shared, eli
             piece = (word << 6) + bits.first(candidates)
             candidates &= candidates - bits.ONE
             copies = np.int64(s.copies[piece, p])
-            if (least == 0 and copies << 12 > fewest) or not eligible(s, link, piece):
+            number = _MOST - copies if common else copies
+            if (least == 0 and number << 12 > fewest) or not eligible(s, link, piece):
                 continue
             opened = is_open(s, p, piece)
             late = 1 if (begun_first and opened) or (alone > 0 and not opened and shared(s, link, p, piece)) else 0
-            n = (copies << 12) + (1 << 11 if opened else free(s, p, piece) if begun_first else 0)
+            n = (number << 12) + (1 << 11 if opened != common else free(s, p, piece) if begun_first else 0)
             if late > least or (late == least and n > fewest):
                 continue
             challenger = rules.tie_rank(s.rng[1], p, piece, copies)
