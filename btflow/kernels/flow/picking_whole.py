@@ -118,17 +118,24 @@ def let_go(s, u, y):
 def give_back(s, y, u, entry, blocks):
     """Blocks asked for on lane `u` are free again, unless they have come or are under way on another lane."""
     begun = s.begun[y, entry]
-    blocks &= np.uint64(begun.missing) & ~np.uint64(begun.unrequested)
-    if s.peer[y].endgame == BUSY:
-        for i in range(s.peer[y].n_served):
-            if s.served[y, i] != u:
-                blocks &= ~asked_on(s, np.int64(s.served[y, i]), entry)
+    blocks = only_here(s, y, u, entry, blocks)
     if blocks == bits.EMPTY:
         return
     begun.unrequested |= blocks
     s.peer[y].unrequested += bits.count(blocks)
     bits.put_piece(s.open, y, np.int64(begun.piece))
     put_wanted(s, y, np.int64(begun.piece))
+
+
+@kernel
+def only_here(s, y, u, entry, blocks):
+    """Those of some blocks of a part that are asked for, have not come and are under way on no other lane than `u`."""
+    blocks &= np.uint64(s.begun[y, entry].missing) & ~np.uint64(s.begun[y, entry].unrequested)
+    if s.peer[y].endgame == BUSY:
+        for i in range(s.peer[y].n_served):
+            if s.served[y, i] != u:
+                blocks &= ~asked_on(s, np.int64(s.served[y, i]), entry)
+    return blocks
 
 
 @kernel

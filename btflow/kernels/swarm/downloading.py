@@ -232,9 +232,13 @@ def got_block(s, h, seq, t):
     b = block - piece * s.rules.blocks
     if s.rules.tallied == 1:
         wanted = bits.has_block(s.blocks, p, piece, MISSING, b)
-        rates.note_block(s, h, float(size), c.last_block, t, ends.served(s, h), wanted)
+        if s.rules.linked == 0:
+            begun = rates.first_byte(s.tally[h], c.last_block, ends.wire(s, h).rtt, t)
+            rates.note_bytes(s, h, float(size), begun, t, ends.served(s, h))
+        rates.note_block(s, h, c.last_block, t, wanted)
         charge_acks(s, p, size, t)
         if not wanted:
+            c.last_block = t
             peer.duplicates += 1
             request_more(s, h, s.scratch[1], NIL, t)
             return False

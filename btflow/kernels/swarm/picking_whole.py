@@ -16,7 +16,7 @@ from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.random import below
 from btflow.kernels.swarm import picking, rates, requests, rules, whole_pieces
 from btflow.kernels.swarm.ends import client_of, linked, mate, neighbour, raise_flag, seeding, served, wanting
-from btflow.kernels.swarm.limiter import block_number, cancelled, entry, part_sent, place, was_refused, withdrawn
+from btflow.kernels.swarm.limiter import block_number, cancelled, entry, place, was_refused, withdrawn
 from btflow.kernels.swarm.messages import send
 from btflow.kernels.swarm.state import ASK_AND_KEEP, BUSY, CANCEL, FEWEST_LEFT, MISSING, NIL, SINGLE, UNREQUESTED
 
@@ -86,7 +86,7 @@ def look_for_stall(s, r, h, t):
     if t > max(last, y.asks_since) + rules.time_to_snub(r, y):
         snub(s, h)
     rates.settle(s, h, t, served(s, h))
-    if t > max(last, y.asked_at) + r.piece_timeout and not part_sent(s, mate(s, h)):
+    if t > max(y.heard_at, y.asked_at) + r.piece_timeout:
         snub(s, h)
 
 

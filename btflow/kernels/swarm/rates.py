@@ -11,7 +11,7 @@ import numpy as np
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.swarm import rules
 from btflow.kernels.swarm.ends import client_of
-from btflow.kernels.swarm.state import FOREVER
+from btflow.kernels.swarm.state import FOREVER, NIL
 
 
 @kernel
@@ -58,7 +58,8 @@ def reset(s, h, t):
     y.rate = y.this_second = y.last_second = 0.0
     y.second = int(t - s.peer[p].start)
     y.queue = client_of(s, p).pipeline_start
-    y.asks_since = y.asked_at = t
+    y.asks_since = y.asked_at = y.heard_at = t
+    y.counted = 0
     y.wait = y.off = 0.0
     y.waits_seen = y.snubbed = 0
     y.held_from = y.held_to = 0
@@ -142,16 +143,15 @@ def settle(s, h, t, is_served):
 
 
 @kernel
-def note_block(s, h, size, before, t, is_served, wanted):
-    """A block has come to end `h`, evenly since the one before it (at `before`), or since it was asked for.
+def note_bytes(s, h, size, begun, t, is_served):
+    """Payload of `size` bytes has come to end `h`, evenly since `begun`, of a block that is there or not.
 
-    Clients count bytes as they come, not blocks: a second has its part of a block that takes longer. A connection that
-    brings one in time that was `wanted` is snubbed no longer.
+    Clients count bytes as they come, not blocks: a second has its part of a block that takes longer.
     """
-    y, r = s.tally[h], client_of(s, h >> s.rules.slot_bits)
+    y = s.tally[h]
     y.got += size
+    y.heard_at = t
     start = s.peer[h >> s.rules.slot_bits].start
-    begun = min(max(before, y.asks_since), t)
     second, last = int(begun - start), int(t - start)
     left, span = size, t - begun
     while second < last:
@@ -162,13 +162,28 @@ def note_block(s, h, size, before, t, is_served, wanted):
         second += 1
     advance(s, h, last, is_served)
     y.this_second += left
+
+
+@kernel
+def first_byte(y, before, rtt, t):
+    """When the first byte came of a block that is here at `t`: after the block `before`, or `rtt` after the request."""
+    return min(max(before, y.asks_since + rtt), t)
+
+
+@kernel
+def note_block(s, h, before, t, wanted):
+    """A block is complete at end `h`, the one before it was at `before`: the queue grows, and the mean wait is taken.
+
+    A connection that brings one in time that was `wanted` is snubbed no longer.
+    """
+    y, r = s.tally[h], client_of(s, h >> s.rules.slot_bits)
     if y.slow == 1:
         y.queue = min(y.queue + 1, r.pipeline_cap)
     set_queue(r, y, s.rules.block_size)
-    if wanted and math.floor(t - begun) < rules.time_to_snub(r, y):
+    waited = max(NIL, t - max(before, y.asks_since))
+    if wanted and math.floor(waited) < rules.time_to_snub(r, y):
         y.snubbed = 0
-    rules.note_wait(y, t - begun)
-    y.asks_since = t
+    rules.note_wait(y, waited)
 
 
 # -- sources that are not snubbed --------------------------------------------------------------------------------------

@@ -249,9 +249,9 @@ WAITS, LEAST_TIMEOUT = 20, 2.0  # peer_connection.hpp, m_request_time; peer_conn
 
 @kernel
 def note_wait(y, waited):
-    """A block came `waited` seconds after the one before, or its request: a mean of the last 20 or so, and its deviation.
+    """A block came `waited` seconds after the one before, or its request: the mean of some 20, and its deviation.
 
-    (sliding_average.hpp; `y` is a state.TALLY)
+    `y` is a state.TALLY (libtorrent sliding_average.hpp).
     """
     off = abs(y.wait - waited)
     y.waits_seen = min(y.waits_seen + 1, WAITS)
@@ -262,7 +262,7 @@ def note_wait(y, waited):
 
 @kernel
 def time_to_snub(r, y):
-    """After how many seconds without a block a connection is snubbed: its mean wait and four deviations, whole seconds."""
+    """Whole seconds without a block after which a connection is snubbed: its mean wait and four deviations."""
     if y.waits_seen == 0:
         return max(LEAST_TIMEOUT, r.request_timeout)
     wait = 1.2 * y.wait if y.waits_seen == 1 else y.wait + 4.0 * y.off

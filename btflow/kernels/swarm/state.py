@@ -216,7 +216,9 @@ TALLY = record("""
     f8 last_second
     i4 second  # number of that second since the client's start
     i4 queue  # requests that are to be outstanding
-    f8 asks_since  # requests are outstanding without a break from then on, and no block came that was not wanted [s]
+    f8 asks_since  # requests are outstanding without a break from then on [s]
+    f8 heard_at  # the last payload came then [s]
+    i8 counted  # of the other side's stream
     f8 wait  # the mean time between two blocks that were asked for, or from the request to the first [s]
     f8 off  # its mean deviation [s]
     i4 waits_seen  # how many count in it
