@@ -173,9 +173,9 @@ def request_whole(s, u, t):
             found_nothing(s, u, y, g, row, t)
     if lane.outstanding > 0:
         own.asked_at = t
-        if client_of(s, y).request_timeout > 0.0 and s.up[g] & WATCHED == 0:
+        if rules.times_out(client_of(s, y)) and s.up[g] & WATCHED == 0:
             raise_flag(s.up, g, WATCHED)
-            look_at(s, y, g, own.asks_since + rules.time_to_snub(client_of(s, y), own), SINGLE, t)
+            look_at(s, y, g, rules.overdue_at(client_of(s, y), own, s.end[g].last_block), SINGLE, t)
 
 
 @kernel
@@ -200,14 +200,13 @@ def watch(s, g, t):
     rates.settle(s, g, t, lane.state == SERVING)
     if s.finish[u] < STALLED:  # it comes
         own.heard_at = max(own.heard_at, t)
-    due = max(s.end[g].last_block, own.asks_since) + rules.time_to_snub(r, own)
-    last = max(own.heard_at, own.asked_at) + r.piece_timeout
-    if t > due:
+    overdue, silent = rules.overdue_at(r, own, s.end[g].last_block), rules.silent_at(r, own)
+    if t > overdue:
         snub(s, u, y, g)
-    if t > last:
+    if t > silent:
         snub(s, u, y, g)
     raise_flag(s.up, g, WATCHED)
-    look_at(s, y, g, min(due, last), SINGLE, t)
+    look_at(s, y, g, min(overdue, silent), SINGLE, t)
 
 
 @kernel

@@ -393,7 +393,7 @@ def block_came(s, y, u, entry, b, done, t):
 
 @kernel
 def cancel_elsewhere(s, y, u, entry, block, kept, t):
-    """Take back the other requests of a block that has come, and have those lanes look for more; not if they are `kept`."""
+    """Take back the other requests of a block that has come, or have them come if `kept`; those lanes look for more."""
     for i in range(s.peer[y].n_served - 1, -1, -1):  # from the last: a lane that ends takes its place
         v = np.int64(s.served[y, i])
         if v != u and (requests.let_come(s, v, entry, block) if kept else requests.cancel(s, y, v, entry, block, t)):

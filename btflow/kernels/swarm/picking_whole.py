@@ -70,7 +70,7 @@ def pulse(s, p, t):
         h = base + slot
         if not linked(s, h) or not wanting(s, h):
             continue
-        if r.request_timeout > 0.0 and s.conn[h].outstanding > 0:
+        if rules.times_out(r) and s.conn[h].outstanding > 0:
             look_for_stall(s, r, h, t)
         if r.request_interval > 0.0:
             request(s, h, t)
@@ -82,11 +82,11 @@ def pulse(s, p, t):
 @kernel
 def look_for_stall(s, r, h, t):
     """A connection that was asked for blocks, and brings none for too long, is snubbed (second_tick)."""
-    y, last = s.tally[h], s.conn[h].last_block
-    if t > max(last, y.asks_since) + rules.time_to_snub(r, y):
+    y = s.tally[h]
+    if t > rules.overdue_at(r, y, s.conn[h].last_block):
         snub(s, h)
     rates.settle(s, h, t, served(s, h))
-    if t > max(y.heard_at, y.asked_at) + r.piece_timeout:
+    if t > rules.silent_at(r, y):
         snub(s, h)
 
 

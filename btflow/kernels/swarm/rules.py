@@ -270,6 +270,24 @@ def time_to_snub(r, y):
 
 
 @kernel
+def times_out(r):
+    """True if a client snubs connections that bring nothing."""
+    return r.request_timeout > 0.0
+
+
+@kernel
+def overdue_at(r, y, before):
+    """When a connection brings no block for too long that brought one at `before` [s]."""
+    return max(before, y.asks_since) + time_to_snub(r, y)
+
+
+@kernel
+def silent_at(r, y):
+    """When nothing at all comes for too long on a connection that was asked for something [s]."""
+    return max(y.heard_at, y.asked_at) + r.piece_timeout
+
+
+@kernel
 def pieces_at_once(r, piece_size, rate):
     """Pieces that a connection of this rate [B/s] takes for itself; 0 if it shares what is begun (request_blocks.cpp).
 

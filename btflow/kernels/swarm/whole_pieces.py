@@ -122,9 +122,7 @@ def hold(s, link, own, p, row, piece, most, is_open, there, eligible):
         while first > 0 and first > piece - most + 1 and may_hold(s, link, p, row, first - 1, is_open, there, eligible):
             first -= 1
         while (
-            last < s.rules.pieces
-            and last < first + most
-            and may_hold(s, link, p, row, last, is_open, there, eligible)
+            last < s.rules.pieces and last < first + most and may_hold(s, link, p, row, last, is_open, there, eligible)
         ):
             last += 1
     own.held_from, own.held_to = first, last

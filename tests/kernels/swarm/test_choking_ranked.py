@@ -112,7 +112,7 @@ class RoundRobin:
             assert timer.time == (soon if rival.unchoked else before)
             rival.interested, rival.unchoked, rival.optimistic = False, False, False
         elif what == "got":
-            plain.rates.note_block(self.s, h, float(blocks * BLOCK), self.t, self.t, True)
+            plain.rates.note_bytes(self.s, h, float(blocks * BLOCK), self.t, self.t, True)
             rival.got += blocks * BLOCK
         else:
             plain.rates.note_sent(self.s, h, float(blocks * BLOCK))
