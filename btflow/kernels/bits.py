@@ -34,6 +34,16 @@ def first(mask):
 
 
 @kernel
+def last(mask):
+    """Highest block of a non-empty `mask`."""
+    n = 0
+    while mask > ONE:
+        mask >>= ONE
+        n += 1
+    return n
+
+
+@kernel
 def count(mask):
     """Number of blocks in `mask`."""
     n = 0

@@ -326,7 +326,7 @@ NEEDS: tuple[tuple[str, tuple[str, ...], str, tuple[str, ...]], ...] = (
     ("picker", ("begun-first",), "interest", ("unrequested",)),
     ("picker", ("begun-first",), "endgame", ("none", "everywhere")),
     ("picker", ("whole-pieces", "fewest-left"), "interest", ("missing",)),
-    ("picker", ("whole-pieces", "fewest-left"), "endgame", ("none", "when-idle")),
+    ("picker", ("whole-pieces", "fewest-left"), "endgame", ("none", "when-idle", "when-idle-kept")),
 )
 """Rules that need others: with one of some values, a field must have one of others."""
 

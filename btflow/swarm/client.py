@@ -59,9 +59,10 @@ class Client(FrozenModel):
     """Which piece is next. ``begun-first``: mainline's strict priority. ``whole-pieces``: libtorrent's, a fast
     connection has whole pieces for itself. ``fewest-left``: Transmission's, the one with the fewest blocks left to ask
     for."""
-    endgame: Annotated[Literal["none", "everywhere", "when-idle"], Quantity("choice")]
+    endgame: Annotated[Literal["none", "everywhere", "when-idle", "when-idle-kept"], Quantity("choice")]
     """What is asked twice at the end: nothing; everything that is missing, of everybody; one block by a connection that
-    has nothing else to ask for."""
+    has nothing else to ask for. ``when-idle-kept``: so, too, and the other requests of a block that came are never
+    cancelled."""
     limiter: Annotated[Literal["turns", "quota", "shares"], Quantity("choice")]
     """How an upload limit is kept. ``turns``: connections one after the other. ``quota``: so, too, but what they have
     paid for leaves every ``limiter_interval``. ``shares``: each that waits gets an equal share of a quota, and writes
@@ -124,6 +125,11 @@ class Client(FrozenModel):
     reviewed at the choker's tick, too."""
     retry_interval: Duration = 0.0
     """Time after which a connection that found nothing to ask for looks again [s]; ``whole-pieces``."""
+    request_timeout: Duration = 0.0
+    """A connection that brings no block for so long at most is snubbed, sooner if its blocks came sooner [s]; 0: never;
+    ``slow-start``."""
+    piece_timeout: Duration = 0.0
+    """And one that sends nothing for so long though it was asked [s]; 0: never; ``slow-start``."""
     whole_piece_time: Duration = 0.0
     """A connection that brings a piece in this time takes whole ones [s]; ``whole-pieces``."""
     refill_below: Factor = 1.0

@@ -9,8 +9,8 @@ from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.link import sender
 from btflow.kernels.link.state import CONNECTED, NONE
 from btflow.kernels.swarm import engine, limiter, limiter_shares, messages, state
-from btflow.kernels.swarm.ends import client_of, lower_flag, mate, set_cause
-from btflow.kernels.swarm.rates import upload_rate
+from btflow.kernels.swarm.ends import client_of, lower_flag, mate, served, set_cause
+from btflow.kernels.swarm.rates import note_bytes, upload_rate
 
 
 @kernel
@@ -149,6 +149,8 @@ def deliver(x, i, t):
         n = f.first_message
         node = s.node[n]
         kind, arg, since = np.int64(node.kind), np.int64(node.arg), node.time
+        if s.rules.tallied == 1:
+            count(s, h, g, np.int64(node.lap), kind == state.PIECE, t)
         f.first_message = node.next
         give_node(s, n)
         sampling.note_message(x, h, kind, arg, t - since, t)
@@ -157,6 +159,17 @@ def deliver(x, i, t):
         engine.hear(s, kind, g, arg, t)
         if s.conn[g].generation != generation:
             return
+    if s.rules.tallied == 1 and (f.first_message == NONE or s.node[f.first_message].kind == state.PIECE):
+        count(s, h, g, f.in_order, True, t)
+
+
+@kernel
+def count(s, h, g, to, is_block, t):
+    """What end `h` has sent is at end `g` up to byte `to` of its stream, part of a block or of anything else."""
+    y = s.tally[g]
+    if is_block and to > y.counted:
+        note_bytes(s, g, float(to - y.counted), t, t, served(s, g))
+    y.counted = to
 
 
 @kernel

@@ -11,7 +11,7 @@ from btflow.kernels import bits
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.flow import limiter, mail, picking, picking_whole, requests, transport
 from btflow.kernels.flow.ends import lacks_some, post, put_wanted, row_of, seeding, super_seeding, told_all, wake
-from btflow.kernels.flow.state import BUSY, FAST, LOOKS_AGAIN, NO_LANE, SERVING
+from btflow.kernels.flow.state import BUSY, FAST, LOOKS_AGAIN, NO_LANE, SERVING, STALLED, WATCHED
 from btflow.kernels.random import below, shuffle
 from btflow.kernels.swarm import rates, rules, whole_pieces
 from btflow.kernels.swarm.ends import client_of, lower_flag, raise_flag
@@ -142,7 +142,7 @@ def backlog(s, u, y, t):
     """Requests that are to be outstanding on lane `u`."""
     r, g = client_of(s, y), np.int64(s.lane[u].g)
     if r.requests == SLOW_START:
-        return np.int64(1 if s.tally[g].idle == 1 else s.tally[g].queue)
+        return np.int64(1 if s.tally[g].idle == 1 or s.tally[g].snubbed == 1 else s.tally[g].queue)
     rate = requests.download_rate(s, r, s.end[g], t, 0.0)
     return np.int64(rules.pipeline(r, s.rules.block_size, rate, s.rules.blocks * s.runs))
 
@@ -173,6 +173,56 @@ def request_whole(s, u, t):
             found_nothing(s, u, y, g, row, t)
     if lane.outstanding > 0:
         own.asked_at = t
+        if rules.times_out(client_of(s, y)) and s.up[g] & WATCHED == 0:
+            raise_flag(s.up, g, WATCHED)
+            look_at(s, y, g, rules.overdue_at(client_of(s, y), own, s.end[g].last_block), SINGLE, t)
+
+
+@kernel
+def look_at(s, y, g, at, what, t):
+    """Have peer `y` look at end `g` at the tick of its clock that comes after `t`, not before `at`."""
+    r, start = client_of(s, y), s.peer[y].start
+    at = start + max(1.0, math.ceil((max(at, t) - start) / r.pulse)) * r.pulse
+    post(s, at if at > t else at + r.pulse, PULSE, g, what, s.end[g].generation)
+
+
+@kernel
+def watch(s, g, t):
+    """End `g`, which was asked for blocks, is snubbed if nothing came for too long (second_tick, snub_peer)."""
+    lower_flag(s.up, g, WATCHED)
+    h, y, own = np.int64(s.end[g].mate), g >> s.rules.slot_bits, s.tally[g]
+    if s.end[h].lane == NO_LANE or seeding(s, y):
+        return
+    u, r = ((h >> s.rules.slot_bits) << s.lane_bits) + s.end[h].lane, client_of(s, y)
+    lane = s.lane[u]
+    if lane.outstanding <= 0 or lane.leaving != 0 or not (lane.state == SERVING or lane.state == FAST):
+        return
+    rates.settle(s, g, t, lane.state == SERVING)
+    if s.finish[u] < STALLED:  # it comes
+        own.heard_at = max(own.heard_at, t)
+    overdue, silent = rules.overdue_at(r, own, s.end[g].last_block), rules.silent_at(r, own)
+    if t > overdue:
+        snub(s, u, y, g)
+    if t > silent:
+        snub(s, u, y, g)
+    raise_flag(s.up, g, WATCHED)
+    look_at(s, y, g, min(overdue, silent), SINGLE, t)
+
+
+@kernel
+def snub(s, u, y, g):
+    """Lane `u` is asked for no more than it has; if the piece of its last block lacks nothing else, others bring it."""
+    rates.snub(s.tally[g])
+    picking_whole.release(s, g)
+    for i in range(s.lane[u].runs - 1, -1, -1):
+        run = s.run[u, i]
+        entry = np.int64(run.entry)
+        blocks = picking_whole.only_here(s, y, u, entry, np.uint64(run.blocks) & ~np.uint64(run.cancelled))
+        if blocks != bits.EMPTY:
+            if not picking.any_free(s, y, entry):
+                picking_whole.give_back(s, y, u, entry, bits.ONE << np.uint64(bits.last(blocks)))
+                s.peer[y].endgame = BUSY
+            return
 
 
 @kernel
@@ -183,11 +233,8 @@ def found_nothing(s, u, y, g, row, t):
         return
     ask_twice(s, u, y, g, row, t)
     if s.lane[u].outstanding == 0 and s.up[g] & LOOKS_AGAIN == 0:
-        r, start = client_of(s, y), s.peer[y].start
-        at = max(t, s.tally[g].asked_at + r.retry_interval)
-        at = start + max(1.0, math.ceil((at - start) / r.pulse)) * r.pulse  # it looks at the ticks of its clock
         raise_flag(s.up, g, LOOKS_AGAIN)
-        post(s, at if at > t else at + r.pulse, PULSE, g, NIL, s.end[g].generation)
+        look_at(s, y, g, s.tally[g].asked_at + client_of(s, y).retry_interval, NIL, t)
 
 
 @kernel

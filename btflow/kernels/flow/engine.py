@@ -220,7 +220,10 @@ def take(s, n, t):
             if s.end[target].generation == generation:
                 uploads.awaited_block(s, target, piece, t)
         elif kind == state.PULSE:
-            downloading.look_again(s, target, t)
+            if piece == state.SINGLE:
+                downloading.watch(s, target, t)
+            else:
+                downloading.look_again(s, target, t)
         elif kind == state.REFUSED:
             peer_set.release(s, target, t)
     elif kind == state.PIECE:

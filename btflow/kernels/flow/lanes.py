@@ -12,8 +12,8 @@ from btflow.kernels.flow import downloading, links, mail, picking, picking_whole
 from btflow.kernels.flow.ends import has_fast_lane, lane_of, own_end, part_sent, wake
 from btflow.kernels.flow.state import CLOSING, FAST, FREE_LANE, NO_LANE, SERVING
 from btflow.kernels.swarm import rates, rules
-from btflow.kernels.swarm.ends import lower_flag, raise_flag
-from btflow.kernels.swarm.state import FOREVER, NIL, OPTIMISTIC, UNCHOKED
+from btflow.kernels.swarm.ends import client_of, lower_flag, raise_flag
+from btflow.kernels.swarm.state import ASK_AND_KEEP, FOREVER, NIL, OPTIMISTIC, UNCHOKED
 
 
 @kernel
@@ -262,7 +262,8 @@ def keep_allowed(s, u, i, started):
             kept |= left & (~left + bits.ONE)
             left &= left - bits.ONE
         picking_whole.give_back(s, picking.begun_row(s, u), u, np.int64(run.entry), left & ~np.uint64(run.cancelled))
-        lane.outstanding -= bits.count(left & ~np.uint64(run.cancelled))
+        gone = left if client_of(s, np.int64(lane.g) >> s.rules.slot_bits).endgame == ASK_AND_KEEP else bits.EMPTY
+        lane.outstanding -= bits.count(gone | left & ~np.uint64(run.cancelled))
         run.blocks = kept
     return max(NIL, started - n)
 

@@ -21,9 +21,9 @@ from btflow.kernels.swarm.whole_pieces import all_blocks
 @kernel
 def next_piece(s, u, y, row):
     """The piece from which lane `u` is asked for blocks, or NOTHING; `row` of `has` says what its uploader has."""
-    own, served, held = s.tally[s.lane[u].g], s.lane[u].state == SERVING, s.peer[y].n_log
-    kept = any_free, is_open, under_way, picking.there, eligible
-    piece = whole_pieces.next_piece(s, u, own, y, row, served, held, begun_and_free(s, y), *kept)
+    own, held = s.tally[s.lane[u].g], s.peer[y].n_log
+    kept = any_free, free, is_open, shared, picking.there, eligible
+    piece = whole_pieces.next_piece(s, u, own, y, row, held, begun_and_free(s, y), *kept)
     if piece != picking.NOTHING and picking.rows_taken(s, y) and not is_begun(s, y, piece):
         return picking.NOTHING
     return piece
@@ -78,13 +78,22 @@ def is_open(s, y, piece):
 
 
 @kernel
-def under_way(s, y, piece):
-    """True if blocks of a piece were asked for and have not come."""
+def shared(s, u, y, piece):
+    """True if blocks of a piece were asked for elsewhere than on lane `u` and have not come."""
     for entry in picking.parts(s, picking.first_part(s, y, piece)):
         begun = s.begun[y, entry]
-        if begun.missing & ~begun.unrequested != bits.EMPTY:
+        if begun.missing & ~begun.unrequested & ~asked_on(s, u, entry) != bits.EMPTY:
             return is_begun(s, y, piece)
     return False
+
+
+@kernel
+def free(s, y, piece):
+    """How many blocks of a begun piece are not asked for."""
+    n = 0
+    for entry in picking.parts(s, picking.first_part(s, y, piece)):
+        n += bits.count(np.uint64(s.begun[y, entry].unrequested))
+    return n
 
 
 @kernel
@@ -109,17 +118,24 @@ def let_go(s, u, y):
 def give_back(s, y, u, entry, blocks):
     """Blocks asked for on lane `u` are free again, unless they have come or are under way on another lane."""
     begun = s.begun[y, entry]
-    blocks &= np.uint64(begun.missing) & ~np.uint64(begun.unrequested)
-    if s.peer[y].endgame == BUSY:
-        for i in range(s.peer[y].n_served):
-            if s.served[y, i] != u:
-                blocks &= ~asked_on(s, np.int64(s.served[y, i]), entry)
+    blocks = only_here(s, y, u, entry, blocks)
     if blocks == bits.EMPTY:
         return
     begun.unrequested |= blocks
     s.peer[y].unrequested += bits.count(blocks)
     bits.put_piece(s.open, y, np.int64(begun.piece))
     put_wanted(s, y, np.int64(begun.piece))
+
+
+@kernel
+def only_here(s, y, u, entry, blocks):
+    """Those of some blocks of a part that are asked for, have not come and are under way on no other lane than `u`."""
+    blocks &= np.uint64(s.begun[y, entry].missing) & ~np.uint64(s.begun[y, entry].unrequested)
+    if s.peer[y].endgame == BUSY:
+        for i in range(s.peer[y].n_served):
+            if s.served[y, i] != u:
+                blocks &= ~asked_on(s, np.int64(s.served[y, i]), entry)
+    return blocks
 
 
 @kernel

@@ -122,6 +122,9 @@ def lose_interest(s, u, y, g, t):
     lane = s.lane[u]
     if not s.finish[u] < FOREVER:
         lane.runs = 0  # what is left is cancelled
+        lane.outstanding = NIL
+    if s.rules.tallied == 1:
+        s.tally[g].slow = 0  # libtorrent peer_connection.cpp, send_not_interested
     if lane.runs == 0 and lane.leaving == 0 and lane.state == SERVING:
         lane.leaving = LEAVES
         s.ready[u] = transport.message_arrival(s, y, g, t)
@@ -186,6 +189,18 @@ def cancel(s, y, v, entry, block, t):
         transport.message_arrival(s, y, np.int64(s.lane[v].g), t)
         return True
     return False
+
+
+@kernel
+def let_come(s, v, entry, block):
+    """A block asked for on lane `v` comes there though nobody wants it; True if it was under way: it counts no more."""
+    for i in range(s.lane[v].runs):
+        run = s.run[v, i]
+        if run.entry == entry and run.blocks & ~run.cancelled & block != bits.EMPTY:
+            run.cancelled |= block
+            run.cancel_at = FOREVER
+            return False
+    return no_longer_awaited(s, v, entry, block)
 
 
 @kernel

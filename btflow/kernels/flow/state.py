@@ -29,7 +29,8 @@ What rules other than mainline's take is of size 1 where all clients have mainli
     lacks[p]   pieces in which p is interested: those that it lacks, or, in clients that say so, `want` (the same array
                where all do)
     tally[h]   as at full fidelity, and session[p], fast[p], ranks
-    up[h]      UNCHOKED, OPTIMISTIC, KEPT of the other side; LOOKS_AGAIN: we asked it for nothing, and will try again
+    up[h]      UNCHOKED, OPTIMISTIC, KEPT of the other side; LOOKS_AGAIN: we asked it for nothing, and will try again;
+               WATCHED: we asked it for something, and will see whether it comes
 
     neighbours how many a peer has at most
     fast_lanes how many lanes of a peer may serve allowed-fast sets
@@ -53,7 +54,7 @@ FREE_LANE, SERVING, CLOSING, FAST = 0, 1, 2, 3  # lane.state; FAST: the other si
 LEAVES, GONE = 1, 2  # lane.leaving: news of it is on its way, is here
 MOST_BEGUN = 64  # pieces that a peer fetches at once: the bits of `taken`
 BUSY = 2  # peer.endgame: it has asked for a block twice
-LOOKS_AGAIN = np.uint8(8)  # bit of up
+LOOKS_AGAIN, WATCHED = np.uint8(8), np.uint8(16)  # bits of up
 NO_LANE = np.uint8(255)  # so a peer has 255 lanes at most
 UNUSED = np.int16(-1)  # end.sample: nothing was sent yet
 

@@ -31,7 +31,7 @@ from btflow.kernels.flow.ends import drop_wanted, lacks_some, post, row_of, told
 from btflow.kernels.flow.state import BUSY, CLOSING, FAST, LEAVES, NO_LANE, SERVING
 from btflow.kernels.swarm import limiter_shares, rates, rules
 from btflow.kernels.swarm.ends import client_of
-from btflow.kernels.swarm.state import BEGUN_FIRST, FOREVER, GAP_BINS, NIL, PIECE
+from btflow.kernels.swarm.state import ASK_AND_KEEP, BEGUN_FIRST, FOREVER, GAP_BINS, NIL, PIECE
 
 AT_ONCE = 8  # lanes whose times are compared together; each peer has as many, or a multiple
 
@@ -187,11 +187,11 @@ def written(s, p, u, t):
         limiter.charge_packets(s, np.int64(lane.h), size, False, t)
     if arrival > t and not stale and s.peer[lane.g >> s.rules.slot_bits].endgame != 0 and requests.room(s, u):
         await_block(s, u, entry, b, arrival)
-    elif got_block(s, u, np.int64(lane.g), entry, b, size, stale, arrival):
+    elif got_block(s, u, np.int64(lane.g), entry, b, size, stale, 0.0, arrival):
         downloading.announce(s, lane.g >> s.rules.slot_bits)
     if closing:
         lanes.close_lane(s, u, t, arrival)
-    elif stale and lane.outstanding == 0:
+    elif stale and lane.outstanding == 0 and not keeps(s, np.int64(lane.g)):
         requests.lose_interest(s, u, picking.begun_row(s, u), np.int64(lane.g), arrival)
     if s.rules.tallied == 1:
         lanes.end_fast(s, u, arrival)
@@ -232,7 +232,7 @@ def received(s, p, u, t):
     s.gaps[peer.klass, min(peer.active, GAP_BINS - 1)] += 1
     s.net.crossed[p, TCP_DATA + s.net.protocol[lane.h]] += size * pull.bytes * pull.per_mss
     s.net.crossed[pull.to, TCP_ACKS + s.net.protocol[lane.h]] += size * pull.per_ack
-    stale = bits.has(run.cancelled, b)
+    stale, first = bits.has(run.cancelled, b), pull.hold
     requests.pop(s, u)
     requests.skip_cancelled(s, u, t - mail.lag(s, u, t))
     pull.came += 1
@@ -250,12 +250,12 @@ def received(s, p, u, t):
         peer.active -= 1
         lanes.stop(s, p, u, t)
         s.ready[u] = at
-    if got_block(s, u, np.int64(lane.g), entry, b, size, stale, t):
+    if got_block(s, u, np.int64(lane.g), entry, b, size, stale, first, t):
         downloading.announce(s, lane.g >> s.rules.slot_bits)
     if closing:
         if not follows:
             lanes.close_lane(s, u, t, t)
-    elif stale and lane.outstanding == 0:
+    elif stale and lane.outstanding == 0 and not keeps(s, np.int64(lane.g)):
         requests.lose_interest(s, u, picking.begun_row(s, u), np.int64(lane.g), t)
     if s.rules.tallied == 1:
         lanes.end_fast(s, u, t)
@@ -318,30 +318,40 @@ def awaited_block(s, g, arg, t):
         u = picking.NOTHING  # cancelled
     stale = came or not bits.has(s.begun[y, entry].missing, b)
     size = np.int64(rules.block_bytes(s.rules, piece * s.rules.blocks + (part << 6) + b))
-    if got_block(s, u, g, entry, b, size, stale, t):
+    if got_block(s, u, g, entry, b, size, stale, 0.0, t):
         downloading.announce(s, y)
     if u != picking.NOTHING:
         lanes.end_fast(s, u, t)
 
 
 @kernel
-def got_block(s, u, g, entry, b, size, stale, t):
+def got_block(s, u, g, entry, b, size, stale, first, t):
     """Block `b` of the part `entry` of a begun piece arrives at end `g` at `t`; True if that completes it.
 
-    It comes on lane `u`, which may be NOTHING if it has ended since. A stale block was not wanted any more.
+    It comes on lane `u`, which may be NOTHING if it has ended since. A stale block was not wanted any more. On an
+    access link its first byte came at `first`.
     """
     y = g >> s.rules.slot_bits
     peer, e = s.peer[y], s.end[g]
     peer.bytes_down += size
     if stale:
         peer.duplicates += 1
-        return False
+        if u == picking.NOTHING or not keeps(s, g):
+            return False
     if u != picking.NOTHING:
         s.lane[u].outstanding -= 1
     r = client_of(s, y)
     if s.rules.tallied == 1:
-        rates.note_block(s, g, float(size), e.last_block, t, u != picking.NOTHING and s.lane[u].state == SERVING)
+        rtt = 0.0 if s.rules.linked == 1 else 2.0 * transport.half(s, g)
+        begun = rates.first_byte(s.tally[g], max(e.last_block, first), rtt, t)
+        rates.note_bytes(s, g, float(size), begun, t, u != picking.NOTHING and s.lane[u].state == SERVING)
+        rates.note_block(s, g, e.last_block, t, not stale)
         limiter.charge_packets(s, g, size, True, t)
+    if stale:
+        e.last_block = t
+        if s.lane[u].state == SERVING or s.lane[u].state == FAST:
+            downloading.request_more(s, u, NIL, t)
+        return False
     rates.note_source(s, e, g, t)
     requests.download_rate(s, r, e, t, float(size))
     piece = s.begun[y, entry]
@@ -377,21 +387,27 @@ def block_came(s, y, u, entry, b, done, t):
             bits.drop_piece(s.open, y, np.int64(begun.piece))
             drop_wanted(s, y, np.int64(begun.piece))
     if s.peer[y].endgame == BUSY:
-        cancel_elsewhere(s, y, u, entry, bits.ONE << np.uint64(b), t)
+        cancel_elsewhere(s, y, u, entry, bits.ONE << np.uint64(b), client_of(s, y).endgame == ASK_AND_KEEP, t)
     if done:
         lose_interest(s, y, t)
 
 
 @kernel
-def cancel_elsewhere(s, y, u, entry, block, t):
-    """Take back the other requests of a block that has come; those lanes look for more."""
+def cancel_elsewhere(s, y, u, entry, block, kept, t):
+    """Take back the other requests of a block that has come, or have them come if `kept`; those lanes look for more."""
     for i in range(s.peer[y].n_served - 1, -1, -1):  # from the last: a lane that ends takes its place
         v = np.int64(s.served[y, i])
-        if v != u and requests.cancel(s, y, v, entry, block, t):
-            s.peer[y].cancelled += 1
+        if v != u and (requests.let_come(s, v, entry, block) if kept else requests.cancel(s, y, v, entry, block, t)):
+            s.peer[y].cancelled += not kept
             s.lane[v].outstanding -= 1
             downloading.request_whole(s, v, t)
             lanes.end_fast(s, v, t)
+
+
+@kernel
+def keeps(s, g):
+    """True if the owner of end `g` never cancels the other requests of a block that has come."""
+    return client_of(s, g >> s.rules.slot_bits).endgame == ASK_AND_KEEP
 
 
 @kernel

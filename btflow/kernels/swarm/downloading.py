@@ -232,13 +232,22 @@ def got_block(s, h, seq, t):
         ):
             c.dn_next += 1
     c.outstanding -= 1
-    if s.rules.tallied == 1:
-        rates.note_block(s, h, float(size), c.last_block, t, ends.served(s, h))
-        charge_acks(s, h, size, t)
-    rates.note_source(s, c, h, t)
-    rates.download_rate(ends.client_of(s, p), c, t, float(size))
     piece = block // s.rules.blocks
     b = block - piece * s.rules.blocks
+    if s.rules.tallied == 1:
+        wanted = bits.has_block(s.blocks, p, piece, MISSING, b)
+        if s.rules.linked == 0:
+            begun = rates.first_byte(s.tally[h], c.last_block, ends.wire(s, h).rtt, t)
+            rates.note_bytes(s, h, float(size), begun, t, ends.served(s, h))
+        rates.note_block(s, h, c.last_block, t, wanted)
+        charge_acks(s, h, size, t)
+        if not wanted:
+            c.last_block = t
+            peer.duplicates += 1
+            request_more(s, h, s.scratch[1], NIL, t)
+            return False
+    rates.note_source(s, c, h, t)
+    rates.download_rate(ends.client_of(s, p), c, t, float(size))
     bits.drop_block(s.blocks, p, piece, MISSING, b)
     done = not bits.any_block(s.blocks, p, piece, MISSING)
     if done:

@@ -18,7 +18,7 @@ from btflow.kernels.swarm import picking, rates, requests, rules, whole_pieces
 from btflow.kernels.swarm.ends import client_of, linked, mate, neighbour, raise_flag, seeding, served, wanting
 from btflow.kernels.swarm.limiter import block_number, cancelled, entry, place, was_refused, withdrawn
 from btflow.kernels.swarm.messages import send
-from btflow.kernels.swarm.state import BUSY, CANCEL, FEWEST_LEFT, MISSING, NIL, SINGLE, UNREQUESTED
+from btflow.kernels.swarm.state import ASK_AND_KEEP, BUSY, CANCEL, FEWEST_LEFT, MISSING, NIL, SINGLE, UNREQUESTED
 
 # -- when -------------------------------------------------------------------------------------------------------------
 
@@ -70,11 +70,43 @@ def pulse(s, p, t):
         h = base + slot
         if not linked(s, h) or not wanting(s, h):
             continue
+        if rules.times_out(r) and s.conn[h].outstanding > 0:
+            look_for_stall(s, r, h, t)
         if r.request_interval > 0.0:
             request(s, h, t)
         elif s.conn[h].outstanding == 0 and s.tally[h].idle == 1 and t - s.tally[h].asked_at >= r.retry_interval:
             s.tally[h].asked_at = t
             request(s, h, t)
+
+
+@kernel
+def look_for_stall(s, r, h, t):
+    """A connection that was asked for blocks, and brings none for too long, is snubbed (second_tick)."""
+    y = s.tally[h]
+    if t > rules.overdue_at(r, y, s.conn[h].last_block):
+        snub(s, h)
+    rates.settle(s, h, t, served(s, h))
+    if t > rules.silent_at(r, y):
+        snub(s, h)
+
+
+@kernel
+def snub(s, h):
+    """End `h` asks for no more than it has; if the piece of its last block lacks nothing else, others may bring it."""
+    p, c = h >> s.rules.slot_bits, s.conn[h]
+    rates.snub(s.tally[h])
+    whole_pieces.release(s, s.tally[h], p, any_free)
+    for back in range(c.dn_tail - c.dn_next):
+        block = entry(s, mate(s, h), np.int64(c.dn_tail - 1 - back))
+        piece = block // s.rules.blocks
+        if block < 0 or not is_under_way(s, p, piece, block - piece * s.rules.blocks):
+            continue
+        if s.mode[p] & BUSY != 0 and asked_elsewhere(s, p, h, block):
+            continue
+        if not any_free(s, p, piece):
+            give_back(s, p, h, block)
+            raise_flag(s.mode, p, BUSY)
+        return
 
 
 # -- interest: in whoever has a piece that is missing, asked for or not ------------------------------------------------
@@ -157,12 +189,25 @@ def is_open(s, p, piece):
 
 
 @kernel
-def under_way(s, p, piece):
-    """True if blocks of a piece were asked for and have not come."""
+def shared(s, h, p, piece):
+    """True if blocks of a piece were asked for elsewhere than on end `h` and have not come."""
+    n = 0
     for w in range(0, s.blocks.shape[2], 2):
-        if s.blocks[p, piece, w + MISSING] & ~s.blocks[p, piece, w + UNREQUESTED] != bits.EMPTY:
-            return True
-    return False
+        n += bits.count(s.blocks[p, piece, w + MISSING] & ~s.blocks[p, piece, w + UNREQUESTED])
+    if n == 0:
+        return False
+    for seq in range(s.conn[h].dn_next, s.conn[h].dn_tail):
+        asked = entry(s, mate(s, h), np.int64(seq))
+        block = block_number(asked)
+        if block // s.rules.blocks == piece and (asked >= 0 or was_refused(asked)):
+            n -= is_under_way(s, p, piece, block - piece * s.rules.blocks)
+    return n > 0
+
+
+@kernel
+def is_under_way(s, p, piece, b):
+    """True if block `b` of a piece was asked for and has not come."""
+    return bits.has_block(s.blocks, p, piece, MISSING, b) and not bits.has_block(s.blocks, p, piece, UNREQUESTED, b)
 
 
 @kernel
@@ -180,14 +225,23 @@ def next_piece(s, h):
     p, q = h >> s.rules.slot_bits, neighbour(s, h)
     if client_of(s, p).picker == FEWEST_LEFT:
         return fewest_left(s, h)
-    kept = any_free, is_open, under_way, picking.there, eligible
-    return whole_pieces.next_piece(s, h, s.tally[h], p, q, served(s, h), s.n_log[p], begun_and_free(s, p), *kept)
+    kept = any_free, free, is_open, shared, picking.there, eligible
+    return whole_pieces.next_piece(s, h, s.tally[h], p, q, s.n_log[p], begun_and_free(s, p), *kept)
 
 
 @kernel
 def any_free(s, p, piece):
     """True if some block of a piece is not asked for."""
     return bits.any_block(s.blocks, p, piece, UNREQUESTED)
+
+
+@kernel
+def free(s, p, piece):
+    """How many blocks of a piece are not asked for."""
+    n = 0
+    for w in range(UNREQUESTED, s.blocks.shape[2], 2):
+        n += bits.count(s.blocks[p, piece, w])
+    return n
 
 
 @kernel
@@ -308,7 +362,7 @@ def block_came(s, h, piece, b, t):
         s.peer[p].unrequested -= 1
         if not bits.any_block(s.blocks, p, piece, UNREQUESTED):
             bits.drop_piece(s.want, p, piece)
-    if s.mode[p] & BUSY == 0:
+    if s.mode[p] & BUSY == 0 or client_of(s, p).endgame == ASK_AND_KEEP:
         return
     block = piece * s.rules.blocks + b
     base = p << s.rules.slot_bits

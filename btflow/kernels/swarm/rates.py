@@ -11,7 +11,7 @@ import numpy as np
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.swarm import rules
 from btflow.kernels.swarm.ends import client_of
-from btflow.kernels.swarm.state import FOREVER
+from btflow.kernels.swarm.state import FOREVER, NIL
 
 
 @kernel
@@ -59,7 +59,10 @@ def reset(s, h, g, t):
     y.second = int(t - s.peer[p].start)
     y.queue = client_of(s, p).pipeline_start
     y.most = rules.most_requests(client_of(s, p), client_of(s, g >> s.rules.slot_bits))
-    y.asks_since = y.asked_at = t
+    y.asks_since = y.asked_at = y.heard_at = t
+    y.counted = 0
+    y.wait = y.off = 0.0
+    y.waits_seen = y.snubbed = 0
     y.held_from = y.held_to = 0
     y.written_at = 0.0
     y.block = y.ahead = y.paid = y.asks = y.given = y.mail = y.mail_ahead = 0.0
@@ -94,6 +97,19 @@ def new_round(s, p, t):
 
 
 @kernel
+def set_queue(r, y, block_size):
+    """Requests that are to be outstanding on a connection once its slow start is over (update_desired_queue_size)."""
+    if y.slow == 0:
+        y.queue = 1 if y.snubbed == 1 else rules.queue_of_rate(r, block_size, y.rate, y.most)
+
+
+@kernel
+def snub(y):
+    """Nothing came on a connection for too long: it is asked for one block at a time (snub_peer)."""
+    y.snubbed, y.slow, y.queue = 1, 0, 1
+
+
+@kernel
 def end_second(s, h, y, is_served):
     """A second is over at end `h`: its mean rate, and whether its queue goes on growing; a choked one's does."""
     r = client_of(s, h >> s.rules.slot_bits)
@@ -102,14 +118,13 @@ def end_second(s, h, y, is_served):
     y.last_second = y.this_second
     y.rate = FORGETS * y.rate + (1.0 - FORGETS) * y.this_second
     y.this_second = 0.0
-    if y.slow == 0:
-        y.queue = rules.queue_of_rate(r, s.rules.block_size, y.rate, y.most)
+    set_queue(r, y, s.rules.block_size)
 
 
 @kernel
 def advance(s, h, second, is_served):
     """Seconds up to number `second` have begun at end `h`; in those after the first two nothing came."""
-    r, y = client_of(s, h >> s.rules.slot_bits), s.tally[h]
+    y = s.tally[h]
     passed = second - y.second
     if passed <= 0:
         return
@@ -119,8 +134,7 @@ def advance(s, h, second, is_served):
     if passed > 2:
         y.rate *= math.pow(FORGETS, passed - 2)
         y.last_second = 0.0
-        if y.slow == 0:
-            y.queue = rules.queue_of_rate(r, s.rules.block_size, y.rate, y.most)
+        set_queue(client_of(s, h >> s.rules.slot_bits), y, s.rules.block_size)
     y.second = second
 
 
@@ -131,15 +145,15 @@ def settle(s, h, t, is_served):
 
 
 @kernel
-def note_block(s, h, size, before, t, is_served):
-    """A block has come to end `h`, evenly since the one before it (at `before`), or since it was asked for.
+def note_bytes(s, h, size, begun, t, is_served):
+    """Payload of `size` bytes has come to end `h`, evenly since `begun`, of a block that is there or not.
 
     Clients count bytes as they come, not blocks: a second has its part of a block that takes longer.
     """
     y = s.tally[h]
     y.got += size
+    y.heard_at = t
     start = s.peer[h >> s.rules.slot_bits].start
-    begun = min(max(before, y.asks_since), t)
     second, last = int(begun - start), int(t - start)
     left, span = size, t - begun
     while second < last:
@@ -150,8 +164,28 @@ def note_block(s, h, size, before, t, is_served):
         second += 1
     advance(s, h, last, is_served)
     y.this_second += left
+
+
+@kernel
+def first_byte(y, before, rtt, t):
+    """When the first byte came of a block that is here at `t`: after the block `before`, or `rtt` after the request."""
+    return min(max(before, y.asks_since + rtt), t)
+
+
+@kernel
+def note_block(s, h, before, t, wanted):
+    """A block is complete at end `h`, the one before it was at `before`: the queue grows, and the mean wait is taken.
+
+    A connection that brings one in time that was `wanted` is snubbed no longer.
+    """
+    y, r = s.tally[h], client_of(s, h >> s.rules.slot_bits)
     if y.slow == 1:
         y.queue = min(y.queue + 1, y.most)
+    set_queue(r, y, s.rules.block_size)
+    waited = max(NIL, t - max(before, y.asks_since))
+    if wanted and math.floor(waited) < rules.time_to_snub(r, y):
+        y.snubbed = 0
+    rules.note_wait(y, waited)
 
 
 # -- sources that are not snubbed --------------------------------------------------------------------------------------

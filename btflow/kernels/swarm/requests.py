@@ -18,7 +18,7 @@ def backlog(s, h, t):
     c = s.conn[h]
     r = client_of(s, h >> s.rules.slot_bits)
     if r.requests == state.SLOW_START:
-        return np.int64(1 if s.tally[h].idle == 1 else s.tally[h].queue)
+        return np.int64(1 if s.tally[h].idle == 1 or s.tally[h].snubbed == 1 else s.tally[h].queue)
     if r.requests == state.BY_SECONDS:
         most = np.int64(rules.most_requests(r, client_of(s, mate(s, h) >> s.rules.slot_bits)))
         return np.int64(rules.queue_of_rate(r, s.rules.block_size, download_rate(r, c, t, 0.0), most))
@@ -43,6 +43,8 @@ def say_interested(s, h, t):
 def say_not_interested(s, h, t):
     """Tell the other side that it has nothing for us."""
     lower_flag(s.dn, h, state.WANTING)
+    if s.rules.tallied == 1:
+        s.tally[h].slow = 0  # libtorrent peer_connection.cpp, send_not_interested
     send(s, h, state.NOT_INTERESTED, state.NIL, t)
 
 

@@ -311,6 +311,49 @@ def queue_of_rate(r, block_size, rate, most):
     return min(max(int(r.pipeline_seconds * rate / block_size), r.pipeline_floor), most)
 
 
+WAITS, LEAST_TIMEOUT = 20, 2.0  # peer_connection.hpp, m_request_time; peer_connection.cpp, request_timeout [s]
+
+
+@kernel
+def note_wait(y, waited):
+    """A block came `waited` seconds after the one before, or its request: the mean of some 20, and its deviation.
+
+    `y` is a state.TALLY (libtorrent sliding_average.hpp).
+    """
+    off = abs(y.wait - waited)
+    y.waits_seen = min(y.waits_seen + 1, WAITS)
+    y.wait += (waited - y.wait) / y.waits_seen
+    if y.waits_seen > 1:
+        y.off += (off - y.off) / (y.waits_seen - 1)
+
+
+@kernel
+def time_to_snub(r, y):
+    """Whole seconds without a block after which a connection is snubbed: its mean wait and four deviations."""
+    if y.waits_seen == 0:
+        return max(LEAST_TIMEOUT, r.request_timeout)
+    wait = 1.2 * y.wait if y.waits_seen == 1 else y.wait + 4.0 * y.off
+    return max(LEAST_TIMEOUT, min(math.ceil(wait), r.request_timeout))
+
+
+@kernel
+def times_out(r):
+    """True if a client snubs connections that bring nothing."""
+    return r.request_timeout > 0.0
+
+
+@kernel
+def overdue_at(r, y, before):
+    """When a connection brings no block for too long that brought one at `before` [s]."""
+    return max(before, y.asks_since) + time_to_snub(r, y)
+
+
+@kernel
+def silent_at(r, y):
+    """When nothing at all comes for too long on a connection that was asked for something [s]."""
+    return max(y.heard_at, y.asked_at) + r.piece_timeout
+
+
 @kernel
 def pieces_at_once(r, piece_size, rate):
     """Pieces that a connection of this rate [B/s] takes for itself; 0 if it shares what is begun (request_blocks.cpp).

@@ -83,7 +83,7 @@ LIST_HEAD, LONGEST_WAITING, AT_RANDOM = 0, 1, 2  # optimistic
 UNREQUESTED_PIECES, MISSING_PIECES = 0, 1  # interest
 BY_RATE, SLOW_START, BY_SECONDS = 0, 1, 2  # requests
 BEGUN_FIRST, WHOLE_PIECES, FEWEST_LEFT = 0, 1, 2  # picker
-NO_ENDGAME, ASK_EVERYWHERE, ASK_WHEN_IDLE = 0, 1, 2  # endgame
+NO_ENDGAME, ASK_EVERYWHERE, ASK_WHEN_IDLE, ASK_AND_KEEP = 0, 1, 2, 3  # endgame
 IN_TURNS, BY_QUOTA, BY_SHARES = 0, 1, 2  # limiter
 MESSAGES, PACKETS = 0, 1  # limit_counts
 PREFER_TCP, PEER_PROPORTIONAL = 0, 1  # mixed_mode
@@ -217,6 +217,10 @@ TALLY = record("""
     i4 second  # number of that second since the client's start
     i4 queue  # requests that are to be outstanding
     f8 asks_since  # requests are outstanding without a break from then on [s]
+    f8 heard_at  # the last payload came then [s]
+    i8 counted  # of the other side's stream
+    f8 wait  # the mean time between two blocks that were asked for, or from the request to the first [s]
+    f8 off  # its mean deviation [s]
     f8 asked_at  # the last request was written then [s]
     f8 written_at  # the last message leaves then [s]
     f8 haves_due  # HAVEs wait for a message to go with until then [s]; FOREVER if there are none
@@ -241,10 +245,11 @@ TALLY = record("""
     i4 up_second  # number of that second since the client's start
     i4 quotas  # handed out since it waits
     i4 most  # requests that may be outstanding
+    i4 waits_seen  # how many count in `wait`
     u1 slow  # the queue is growing still
     u1 idle  # there was nothing to ask for
     u1 waits  # for the upload limit of TCP
-    u1 spare
+    u1 snubbed  # nothing came for too long
 """)
 
 RANK = np.dtype([("rate", "f8"), ("done", "f8"), ("sent", "f8"), ("waits", "f8")])  # keys of a choker that ranks

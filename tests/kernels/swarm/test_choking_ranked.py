@@ -152,7 +152,7 @@ class RoundRobin:
             self.optimistic_in = 0 if rival.optimistic else self.optimistic_in
             rival.interested, rival.unchoked, rival.optimistic = False, False, False
         elif what == "got":
-            plain.rates.note_block(self.s, h, float(blocks * BLOCK), self.t, self.t, True)
+            plain.rates.note_bytes(self.s, h, float(blocks * BLOCK), self.t, self.t, True)
             rival.got += blocks * BLOCK
         elif what == "sent":
             plain.rates.note_sent(self.s, h, float(blocks * BLOCK))

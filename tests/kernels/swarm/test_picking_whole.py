@@ -10,6 +10,8 @@ import states
 from hypothesis import event, given, settings, strategies as st
 from test_picking import NOTHING, OTHERS, PIECES, UNREQUESTED, Position, positions
 
+MISSING = plain.state.MISSING
+
 PIECE = 2**15
 MADE = {
     name: states.program(
@@ -57,6 +59,16 @@ def usable(at: Position, q: int) -> set[int]:
     return pieces & {int(piece) for piece in s.fast[1, :allowed]} if allowed else set()
 
 
+def shared(at: Position, q: int, piece: int) -> bool:
+    """Whether another connection than that to `q` is to bring blocks of a piece."""
+    s, h = at.s, states.end(at.s, 1, q)
+    coming = int(s.blocks[1, piece, MISSING] & ~s.blocks[1, piece, UNREQUESTED])
+    for seq in range(int(s.conn[h].dn_next), int(s.conn[h].dn_tail)):
+        block = int(plain.limiter.entry(s, plain.ends.mate(s, h), seq))
+        coming &= ~(1 << block % 2) if block // 2 == piece else ~0
+    return coming != 0
+
+
 def copies(at: Position) -> Counter[int]:
     return Counter(piece for known in at.known.values() for piece in known)
 
@@ -72,6 +84,10 @@ def served(draw: st.DrawFn, name: str) -> tuple[Position, int]:
         y.rate = PIECE / SECONDS * draw(st.sampled_from([0.0, 0.5, 1.5, 4.2, 40.0]))
     else:
         y.allowed = draw(st.integers(0, 5)) if name == "libtorrent-2" else 0  # the others have no sets
+    y.snubbed = draw(st.booleans())
+    for piece in at.begun:
+        for b in range(draw(st.integers(0, states.blocks_of(at.s, piece) - free_blocks(at, piece)))):
+            plain.requests.enter(at.s, h, 2 * piece + b)  # the others of the piece are under way elsewhere
     for other in (0, 2, 3, 4, 5):
         start, length = draw(st.integers(0, PIECES - 1)), draw(st.sampled_from([0, 0, 2, 4]))
         pieces = range(start, min(start + length, PIECES))
@@ -89,17 +105,18 @@ def test_fast_connections_take_whole_pieces_and_slow_ones_share_what_is_begun(dr
     y = s.tally[h]
     mine = [x for x in range(int(y.held_from), int(y.held_to)) if free_blocks(at, x)]
     others, can, known = held(at) - set(mine), usable(at, q), copies(at)
-    alone = int(y.rate * SECONDS / PIECE) if s.dn[h] & plain.state.SERVED else 0
+    alone = int(y.rate * SECONDS / PIECE)
     many = 2 * len([x for x in at.begun if free_blocks(at, x) and x not in held(at)]) > 3 * int(s.peer[1].complete)
     alone = 0 if many else alone
+    common = bool(y.snubbed) and not many  # peer_connection.cpp, picker_options
     was_open = {x for x in range(PIECES) if is_open(at, x)}
 
     def order(piece: int) -> tuple[int, ...]:
         begun = piece not in was_open
         if s.n_log[1] < AT_RANDOM:  # what is begun in order, then anything
-            return (2 if begun and alone > 0 else 0 if begun else 1, piece if begun else 0)
-        last = (many and not begun) or (alone > 0 and begun)
-        return (last, known[piece], not begun)
+            return (2 if not begun else int(alone > 0 and shared(at, q, piece)), piece if begun else 0)
+        last = (many and not begun) or (alone > 0 and shared(at, q, piece))
+        return (last, -known[piece] if common else known[piece], begun == common, begun * many * free_blocks(at, piece))
 
     chosen = int(plain.picking_whole.next_piece(s, h))
     if mine:
@@ -112,14 +129,18 @@ def test_fast_connections_take_whole_pieces_and_slow_ones_share_what_is_begun(dr
         return
     best = {x for x in can if order(x) == min(order(x) for x in can)}
     taken = range(int(y.held_from), int(y.held_to))
-    if best <= was_open and alone > 0:
+    if alone > 0 and chosen not in was_open and not shared(at, q, chosen):
+        assert chosen in best
+        assert set(taken) == {chosen}  # all that is free of it
+        event("begun and nobody else's")
+    elif best <= was_open and alone > 0:
         assert chosen == taken.start
         assert set(taken) & best
         assert len(taken) <= alone
-        assert set(taken) <= was_open - others
+        assert set(taken) <= (was_open - others) & (can | set(taken) if s.dn[h] & plain.state.SERVED else can)
         for beside in (taken.start - 1, taken.stop):
             if len(taken) < alone:
-                assert beside not in at.known[q] & was_open - others
+                assert beside not in can & was_open
         event(f"whole pieces: {len(taken)}")
     else:
         assert chosen in best
