@@ -22,7 +22,7 @@ from btflow.kernels.flow import limiter, queues, windows
 from btflow.kernels.flow.ends import schedule
 from btflow.kernels.flow.state import STALLED
 from btflow.kernels.link import laws, recovery, sender
-from btflow.kernels.link.laws import bbr
+from btflow.kernels.link.laws import bbr, utp_libtorrent
 from btflow.kernels.link.state import BBR, CUBIC, NEWRENO, OPEN, RECOVERY
 from btflow.kernels.random import uniform
 from btflow.kernels.swarm.state import FOREVER
@@ -191,8 +191,8 @@ def deliver(s, p, h, f, pull, flight, since, t):
     times = min(n, MOST_SAMPLES if scatters else 1.0)
     batch = math.floor(n / times) * every
     pull.credit -= batch * times
-    f.train = int(batch / every) if f.law != BBR else 1  # ACKs that are taken together
-    f.flight = f.flight // f.train
+    f.train = int(batch / every) if f.law != BBR and not utp_libtorrent.rules(f) else 1  # ACKs that are taken together
+    f.flight = f.flight // f.train if f.train > 1 else windows.left_after(f, f.flight, batch)
     link, rtt, owd = s.net.link[p], f.rtt, f.owd
     for i in range(int(times)):
         now = since + (t - since) * (i + 1.0) / times

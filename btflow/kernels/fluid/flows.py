@@ -7,10 +7,11 @@ that packets call, for each ACK that the bytes that came make; of many ACKs in a
 import math
 
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.flow.windows import normal
+from btflow.kernels.flow.windows import left_after, normal
 from btflow.kernels.fluid import hops
 from btflow.kernels.fluid.state import ACKS, PASSAGES
 from btflow.kernels.link import application, laws, recovery, sampling, sender, state
+from btflow.kernels.link.laws import utp_libtorrent
 from btflow.kernels.random import uniform
 
 MOST_SAMPLES = 4.0  # of the delay in one step
@@ -249,13 +250,13 @@ def deliver(s, i, f, lane, flight, t, dt):
     acks = math.floor(n / times)
     batch = acks * each
     lane.credit -= batch * times
-    f.train = 1 if f.law == state.BBR else int(acks)
+    f.train = 1 if f.law == state.BBR or utp_libtorrent.rules(f) else int(acks)
     f.flight = flight // f.train
     for j in range(int(times)):
         now = t - dt + dt * (j + 1.0) / times
         if f.law != state.BBR:
             flight = int(in_flight(s, i, f, lane))
-            f.flight = flight // f.train
+            f.flight = left_after(f, flight // f.train, batch)
         scatter(s, i, f, lane, each, flight, batch)
         wait_for_ack(f, lane, each, batch)
         if lane.place >= lane.began:

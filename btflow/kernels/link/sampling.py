@@ -58,7 +58,7 @@ def opens(f):
     if f.law == state.LEDBAT:
         return f.slow_start > 0 and f.opening == 1
     if f.law == state.UTP:
-        return f.variant == utp.SINCE_2013 and f.opening == 1
+        return f.variant != utp.FIRST and f.opening == 1
     if f.law == state.LEDBATPP:
         return f.slowing == ledbatpp.OPENING
     if f.law == state.BBR:

@@ -123,10 +123,17 @@ def mark_all_lost(net, i, f):
 
 
 @kernel
-def next_lost(net, i, f):
+def first_lost(net, i, f):
     """The first train that is lost and not sent again (there is one)."""
     number = max(f.repair, f.una)
     while segment(net, i, number).bits != LOST:
         number += 1
+    return number
+
+
+@kernel
+def next_lost(net, i, f):
+    """That train, which is sent now."""
+    number = first_lost(net, i, f)
     f.repair = number + 1
     return number

@@ -3,7 +3,7 @@
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.link import application, laws, path, queue, receiver, recovery, sampling, scoreboard, state
 from btflow.kernels.link.events import schedule, source, wake
-from btflow.kernels.link.laws import bbr, cubic, utp
+from btflow.kernels.link.laws import bbr, cubic, utp, utp_libtorrent
 
 
 @kernel
@@ -13,7 +13,7 @@ def start(net, i, f, t):
         f.running = state.CONNECTED
         return
     f.running = state.CONNECTING
-    f.rto_at = t + min(f.rto * f.backoff, f.rto_max)
+    f.rto_at = recovery.expiry(f, t)
     wake(net, source(net, i, state.RTO_TIMER), f.rto_at)
     path.emit(net, i, f, state.DATA, t, state.SYN, t, 0.0, f.ack_size, 1)
 
@@ -83,6 +83,8 @@ def ack_arrives(net, i, f, t, position, stamp, owd):
         laws.grow(net, i, f, t, float((acked if was == state.RECOVERY else arrived) * f.train))
     left = was != state.OPEN and f.waiting_retransmit > 0  # lost after the phase began: another one
     repairs = f.phase == state.RECOVERY or f.phase == state.LOSS
+    if utp_libtorrent.rules(f):
+        left = False
     if (found > 0 or left) and (not repairs or f.recovery == state.PER_LOSS):
         recovery.begin(net, i, f, t, arrived)
     elif f.phase == state.REFUSED:
@@ -97,9 +99,21 @@ def ack_arrives(net, i, f, t, position, stamp, owd):
         if f.tail_probe:
             f.probe_at = state.FOREVER
             recovery.arm_probe(net, i, f, t)
+    elif utp_libtorrent.rules(f):
+        heard(net, i, f, t)
     elif f.detection == state.RACK and stamp < scoreboard.segment(net, i, f.una).sent:
         recovery.restart_timer(net, i, f, t)
     send(net, i, f, t)
+
+
+@kernel
+def heard(net, i, f, t):
+    """uTP of libtorrent: any packet of the other side starts the timer anew (utp_stream.cpp, incoming_packet)."""
+    if f.flight == 0:
+        utp_libtorrent.rest(f, t)
+    f.last_ack = t
+    f.backoff = 1.0
+    recovery.restart_timer(net, i, f, t)
 
 
 @kernel
@@ -163,7 +177,7 @@ def send(net, i, f, t):
             return
         if f.flight == 0 and f.waiting_retransmit == 0:
             restart_after_idle(net, i, f, t)
-        if not has_room(f) and not f.forced:
+        if not has_room(f) and not f.forced and not goes_again_at_once(f):
             f.limited = 1
             return
         if f.waiting_retransmit == 0 and (f.nxt - f.una + 1) * f.train > f.max_window:
@@ -220,6 +234,12 @@ def has_room(f):
 
 
 @kernel
+def goes_again_at_once(f):
+    """uTP of libtorrent: what is found lost, but for what the timer found (utp_stream.cpp, resend_packet)."""
+    return f.waiting_retransmit > 0 and f.phase == state.OPEN and utp_libtorrent.rules(f)
+
+
+@kernel
 def refused(net, i, f, t):
     """Whether the queue of the sender's own host has no room for the next segment, of which the sender is told."""
     k = f.data_queue0
@@ -266,7 +286,7 @@ def something_new(f):
     left = f.wrote - f.cut
     if left >= f.mss or left == 0:
         return left > 0
-    waits_for = f.cut if f.nagle == state.ANY_DATA else f.small_end
+    waits_for = f.cut if f.nagle == state.ANY_DATA and not utp_libtorrent.rules(f) else f.small_end
     return f.nagle == state.NO_NAGLE or f.acked >= waits_for
 
 
@@ -341,7 +361,8 @@ def rto_timer(net, i, f, t):
     if f.detection == state.RACK and min(f.settle_at, f.probe_at) <= t:
         look_before_the_timeout(net, i, f, t)
         return
-    f.ssthresh = f.ssthresh if f.phase == state.LOSS else laws.timeout(net, i, f, t)
+    if f.phase != state.LOSS or utp_libtorrent.rules(f):
+        f.ssthresh = laws.timeout(net, i, f, t)
     f.cwnd = 1.0
     f.phase = state.LOSS
     f.recover = f.nxt

@@ -243,7 +243,7 @@ FLOW = record("""
     # -- the laws' other state
     f8 highest  # greatest delay seen
     f8 round_min  # least RTT of this round trip
-    i8 round_samples
+    i8 round_samples  # ... of the round; of all, with uTP of libtorrent
     i8 round_late  # samples above the threshold
     f8 smooth
     f8 until  # time before which the law does not react again
@@ -266,8 +266,10 @@ FLOW = record("""
     i8 extra_rounds
     i8 idle  # Vegas: nothing was in flight, the next sample starts anew
     f8 reserve  # LP: greatest delay but one
-    f8 backed_off  # LP: time of the last early back-off
-    f8 last_ack  # LEDBAT: time of the last ACK
+    f8 backed_off  # LP: time of the last early back-off; uTP of libtorrent: of the last fall of the window
+    f8 last_ack  # LEDBAT: time of the last ACK; uTP of libtorrent: of the last packet that came
+    f8 lost_sent  # uTP of libtorrent: when the packet left that is found lost
+    f8 back_base  # uTP of libtorrent: least one-way delay of what comes back [s]
     # -- counted from the warm-up on, as goodput, sent and rtt_sum
     f8 resent
     i8 timeouts
