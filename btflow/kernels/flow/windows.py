@@ -100,8 +100,14 @@ def window(s, u, f, t):
     if pull.timer == 1 and t >= pull.silent:
         return 0.0
     asked_for = pull.blocks * (s.rules.block_size + s.rules.header) * pull.per_mss
-    whole = math.floor(max(f.cwnd, 1.0) + 1e-9)  # a segment that does not fit waits (kernels/link/sender.py)
-    return max(min(min(whole, f.max_window), asked_for) - pull.lost, 0.0)
+    return max(min(min(whole(f), f.max_window), asked_for) - pull.lost, 0.0)
+
+
+@kernel
+def whole(f):
+    """The window without what is less than a packet: one that does not fit waits (kernels/link/sender.py)."""
+    packet = f.packet / f.mss if utp_libtorrent.rules(f) else 1.0
+    return math.floor(max(f.cwnd, 1.0) / packet + 1e-9) * packet
 
 
 @kernel

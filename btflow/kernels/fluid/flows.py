@@ -7,7 +7,7 @@ that packets call, for each ACK that the bytes that came make; of many ACKs in a
 import math
 
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.flow.windows import left_after, normal
+from btflow.kernels.flow.windows import left_after, normal, whole
 from btflow.kernels.fluid import hops
 from btflow.kernels.fluid.state import ACKS, PASSAGES
 from btflow.kernels.link import application, laws, recovery, sampling, sender, state
@@ -110,8 +110,7 @@ def window(f, lane, t):
     """Segments on the way: the window less what was lost of it; none before a timer fires."""
     if lane.timer == 1 and t >= lane.silent:
         return 0.0
-    whole = math.floor(max(f.cwnd, 1.0) + 1e-9)  # a segment that does not fit waits (kernels/link/sender.py)
-    return max(min(whole, f.max_window) - lane.lost, 0.0)
+    return max(min(whole(f), f.max_window) - lane.lost, 0.0)
 
 
 @kernel

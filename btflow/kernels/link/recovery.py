@@ -195,7 +195,8 @@ def begin(net, i, f, t, arrived):
     f.probe_at = state.FOREVER
     f.probe_end = state.NONE
     if utp_libtorrent.rules(f):
-        f.lost_sent = scoreboard.segment(net, i, scoreboard.first_lost(net, i, f)).sent
+        number = scoreboard.first_lost(net, i, f)
+        f.lost_sent = scoreboard.segment(net, i, number).sent if number != f.probe else -state.FOREVER
     f.prr_flight = float(f.flight + f.waiting_retransmit)  # RecoverFS of RFC 6937: what is outstanding
     f.ssthresh = laws.reduce(net, i, f, t)
     f.forced = 1

@@ -72,7 +72,8 @@ def ack_arrives(net, i, f, t, position, stamp, owd):
         f.acked = scoreboard.segment(net, i, f.una - 1).end
     if acked > 0 or f.srtt < 0.0 or f.detection == state.RACK:  # the first too if something before it is missing
         take_rtt(net, i, f, t, stamp)
-    laws.sample(net, i, f, t, float(arrived * f.train))
+    laws.sample(net, i, f, t, float(arrived * f.train) - f.came_short)
+    f.came_short = 0.0
     if f.tail_probe:
         recovery.probe_answered(net, i, f, t)
     found = recovery.find_losses(net, i, f, t) if f.detection == state.RACK else scoreboard.find_losses(net, i, f)
@@ -230,7 +231,16 @@ def bundle(f):
 @kernel
 def has_room(f):
     """True if one more train fits the window; one may always be under way."""
+    if scoreboard.counts_bytes(f):
+        return f.flight == 0 or f.flight - f.short + next_size(f) / f.mss <= f.cwnd + 1e-9
     return f.flight == 0 or (f.flight + 1) * f.weight <= f.cwnd + 1e-9
+
+
+@kernel
+def next_size(f):
+    """Payload of the next new segment, where the window counts bytes [B]."""
+    most = utp_libtorrent.size(f, f.nxt)
+    return min(most, float(f.wrote - f.cut)) if f.app == state.STREAM and f.waiting_retransmit == 0 else most
 
 
 @kernel
@@ -277,6 +287,8 @@ def send_new(net, i, f, t, segments):
         scoreboard.segment(net, i, j).bits = 0
     if f.app == state.STREAM:
         cut(f, scoreboard.segment(net, i, number))
+    elif scoreboard.counts_bytes(f):
+        cut_short(f, scoreboard.segment(net, i, number), number)
     transmit(net, i, f, t, number, segments)
 
 
@@ -284,7 +296,7 @@ def send_new(net, i, f, t, segments):
 def something_new(f):
     """STREAM: whether a segment may be cut from what was written; Nagle lets a small one wait (RFC 9293, 3.7.4)."""
     left = f.wrote - f.cut
-    if left >= f.mss or left == 0:
+    if left >= room_of_next(f, f.nxt) or left == 0:
         return left > 0
     waits_for = f.cut if f.nagle == state.ANY_DATA and not utp_libtorrent.rules(f) else f.small_end
     return f.nagle == state.NO_NAGLE or f.acked >= waits_for
@@ -293,11 +305,35 @@ def something_new(f):
 @kernel
 def cut(f, seg):
     """STREAM: the next segment takes as much of what was written as it can hold."""
-    seg.bytes = min(f.wrote - f.cut, int(f.mss))
+    most = int(room_of_next(f, f.nxt - 1))
+    seg.bytes = min(f.wrote - f.cut, most)
     f.cut += seg.bytes
     seg.end = f.cut
-    if seg.bytes < f.mss:
+    if seg.bytes < most:
         f.small_end = f.cut
+        if f.nxt - 1 == f.probe:  # too small for one
+            f.probe = f.nxt
+
+
+@kernel
+def room_of_next(f, number):
+    """STREAM: payload of segment `number` at most [B]."""
+    return utp_libtorrent.size(f, number) if scoreboard.counts_bytes(f) else f.mss
+
+
+@kernel
+def cut_short(f, seg, number):
+    """A segment takes no more than its packet: what it leaves of a full one makes the file longer, in segments."""
+    full = f.last_payload if f.app == state.SIZED and number == f.written - 1 else f.mss
+    seg.bytes = int(min(full, utp_libtorrent.size(f, number)))
+    f.cut += seg.bytes
+    seg.end = f.cut
+    if f.app == state.SIZED and seg.bytes < full:
+        f.last_payload = full - seg.bytes + (0.0 if number == f.written - 1 else f.last_payload)
+        if number == f.written - 1 or f.last_payload > f.mss:
+            f.last_payload -= 0.0 if number == f.written - 1 else f.mss
+            f.written += 1
+            f.total += 1.0
 
 
 @kernel
@@ -309,6 +345,8 @@ def send_again(net, i, f, t):
     seg.mark = f.nxt
     scoreboard.note_again(net, i, f, number)
     f.waiting_retransmit -= 1
+    if number == f.probe and number == f.una:
+        utp_libtorrent.probe_lost(f)
     if t >= net.rules.warmup:
         f.resent += f.train
     transmit(net, i, f, t, number, 1)
@@ -329,6 +367,7 @@ def transmit(net, i, f, t, number, segments):
         seg.delivered_at = f.delivered_at
         seg.first_sent = f.first_sent
         size += scoreboard.payload(net, i, f, j) + f.train * f.header
+        f.short += scoreboard.lacks(f, seg)
     f.flight += segments
     f.prr_out += segments
     f.last_sent = t

@@ -36,6 +36,8 @@ def start(net, i, f, t):
     f.pacing = 0.0
     f.back_base = FOREVER
     f.backed_off = f.last_ack = -FOREVER
+    if f.variant == LIBTORRENT:
+        utp_libtorrent.start_search(f)
 
 
 @kernel

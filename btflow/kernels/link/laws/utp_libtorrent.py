@@ -12,6 +12,9 @@ The delay is the least of the last `filter` samples, fewer at the start, at most
 comes back falls, by less than SHIFT, the base of ours rises by that: libtorrent takes it for a clock that drifts, but
 it does so, too, when a queue on the way back empties (incoming_packet).
 
+Packets are small at first. One at a time is as large as half of the way to the largest; when it has arrived all are
+(update_mtu_limits). What is on the way is counted in bytes, so the first windows are seldom full.
+
 The timer starts anew with every packet that comes, and looks every TICK. RTO = max(rto_min, mean + 2 mean deviations),
 the latter over SAMPLES at least; 2**(n-1) s more after n timeouts. Each timeout with nothing on the way leaves
 `decay_idle` of the window (tick, packet_timeout).
@@ -21,7 +24,7 @@ import math
 
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.link.laws import delay
-from btflow.kernels.link.state import FOREVER, UTP
+from btflow.kernels.link.state import BULK, FOREVER, NONE, SIZED, STREAM, UTP
 
 LIBTORRENT = 2  # the variant
 SHIFT = 0.01  # [s] (incoming_packet: base_change > -10000)
@@ -30,6 +33,9 @@ DEVIATIONS = 2.0  # packet_timeout
 TICK = 0.5  # [s] (settings_pack.cpp, tick_interval 500; session_impl.cpp, on_tick)
 MOST_TIMEOUTS = 64.0  # seven in a row, 2**6: from there on rto_max (packet_timeout)
 CLOCK = 1e-6  # its resolution [s]
+HEADER = 20.0  # uTP's, in m_mtu [B]
+SMALLEST = 528.0  # payload that every path takes: 576 less IPv4, UDP and uTP (packet_pool.hpp, TORRENT_INET_MIN_MTU) [B]
+PROBES_ABOVE = 3.0  # packets that the window must hold for a larger one to be tried (send_pkt)
 
 
 @kernel
@@ -39,18 +45,78 @@ def rules(f):
 
 
 @kernel
+def start_search(f):
+    """Packets are small; a file, or the stream of a swarm, has larger ones as they are found to pass."""
+    f.packet = f.mss
+    f.ceiling = f.mss + 1.0
+    f.probe = NONE
+    f.short = f.lacked = 0.0
+    if searches(f):
+        f.packet = min(SMALLEST, f.mss)
+        f.min_window = (HEADER + halfway(f)) / f.mss
+
+
+@kernel
+def searches(f):
+    """Whether packets may be of any size: those of a file, or of the stream of a swarm."""
+    return f.app == BULK or f.app == SIZED or f.app == STREAM
+
+
+@kernel
+def halfway(f):
+    """Payload of the next packet that is larger than those before it [B]; at the end of the search it is as large."""
+    return math.floor(0.5 * (f.packet + f.ceiling))
+
+
+@kernel
+def search(f):
+    """The probe has arrived; and with room for it, the next segment is one."""
+    if f.probe != NONE and f.una > f.probe:
+        f.packet = halfway(f)
+        f.probe = NONE
+        f.min_window = (HEADER + halfway(f)) / f.mss
+        f.cwnd = max(f.cwnd, f.min_window)
+    if f.probe == NONE and f.cwnd * f.mss > PROBES_ABOVE * (f.packet + HEADER) and searches(f):
+        f.probe = f.nxt
+
+
+@kernel
+def probe_lost(f):
+    """It goes again: what is as large does not pass, or, where less is known to pass no more, the search starts anew."""
+    f.ceiling = halfway(f) - 1.0
+    if f.packet > f.ceiling:
+        f.ceiling = f.packet
+        f.packet = math.floor(0.5 * (SMALLEST + f.ceiling))
+    f.probe = NONE
+
+
+@kernel
+def size(f, number):
+    """Payload that segment `number` has at most [B]."""
+    return halfway(f) if number == f.probe else f.packet
+
+
+@kernel
 def sample(net, i, f, t, acked):
     """Measure, and move the window if it was full."""
     f.last_ack = t
-    if f.flight * f.train + acked + f.min_window > f.cwnd:
+    flight = f.flight * f.train - f.short  # that is left
+    if flight + acked + f.min_window > f.cwnd:
         f.maxed_at = t
     measure(net, i, f, t)
+    steer(f, t, acked, flight)
+    search(f)
+
+
+@kernel
+def steer(f, t, acked, flight):
+    """The window; `flight` segments are left on the way."""
     if f.queueing >= f.target and f.opening == 1:
         f.opening = 0
         f.ssthresh = math.floor(0.5 * f.cwnd * f.mss) / f.mss
     if t - f.maxed_at > f.gate:
         return
-    gain = f.max_gain * acked / (f.flight * f.train + acked) * (f.target - f.queueing) / f.target
+    gain = f.max_gain * acked / (flight + acked) * (f.target - f.queueing) / f.target
     if f.opening == 1 and f.cwnd + acked > f.ssthresh:
         f.opening = 0
     if f.opening == 1:
@@ -94,6 +160,7 @@ def fall_back(f, t):
 def timeout(f, t):
     """Slow start up to the ssthresh of before."""
     f.opening = 1
+    f.probe = NONE
     fall_back(f, t)
     return f.ssthresh
 
