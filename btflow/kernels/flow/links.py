@@ -171,7 +171,7 @@ def acknowledge(s, p, u, t, dt):
         f.limited = 1 if left >= f.cwnd else 0
         f.sample_rate += (segments - f.sample_rate) * min((t - since) / f.rtt, 1.0)
         f.sample_limited = 1 - f.limited
-        flight = int(min(windows.on_the_way(s, u, f, t), left))
+        flight = windows.segments_of(f, min(windows.on_the_way(s, u, f, t), left))
         f.flight = 0 if f.cwnd < 1.0 else flight
         deliver(s, p, h, f, pull, flight, since, t)
         if f.data_loss > 0.0:

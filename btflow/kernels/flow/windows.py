@@ -140,6 +140,12 @@ def slow_starts(f):
 
 
 @kernel
+def segments_of(f, flight):
+    """Whole segments of what is on the way; a part of one is one where small packets may fill a window."""
+    return int(math.ceil(flight - 1e-9)) if utp_libtorrent.rules(f) else int(flight)
+
+
+@kernel
 def left_after(f, flight, batch):
     """Of `flight` segments on the way what an ACK for `batch` of them leaves there, where the law asks for that."""
     return max(flight - int(batch), 0) if utp_libtorrent.rules(f) else flight
@@ -251,7 +257,8 @@ def lose(s, p, u, t):
     first = pull.answer == FOREVER
     if first:
         pull.lost_at = pull.latest = t
-        pull.fires = fires(f, t, f.rto) + (0.5 * f.rtt if f.cwnd >= 2.0 else 0.0)  # what is ahead of it still puts it off
+        pull.fires = fires(f, t, f.rto)
+        pull.fires += 0.5 * f.rtt if f.cwnd >= 2.0 else 0.0  # what is ahead of it still puts it off
     moving = f.cwnd - pull.lost
     unsent = asked_bytes(s, u, t) - on_the_way(s, u, f, t) * f.mss
     found = FOREVER
@@ -387,9 +394,11 @@ def fall(net, i, f, timed, counts, t):
         f.cwnd = 1.0
         f.phase = OPEN
         return False
-    f.falls += 1
-    f.losses += counts
+    before = f.cwnd
     f.ssthresh = laws.reduce(net, i, f, t)
+    if f.cwnd < before or not utp_libtorrent.rules(f):
+        f.falls += 1
+        f.losses += counts
     if f.recovery == PER_LOSS:
         return False
     f.cwnd = 1.0 if f.recovery == TAHOE else f.ssthresh

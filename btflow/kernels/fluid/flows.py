@@ -7,7 +7,7 @@ that packets call, for each ACK that the bytes that came make; of many ACKs in a
 import math
 
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.flow.windows import left_after, normal, whole
+from btflow.kernels.flow.windows import left_after, normal, segments_of, whole
 from btflow.kernels.fluid import hops
 from btflow.kernels.fluid.state import ACKS, PASSAGES
 from btflow.kernels.link import application, laws, recovery, sampling, sender, state
@@ -207,7 +207,7 @@ def acknowledge(s, i, f, lane, t, dt):
     f.min_rtt = min(f.min_rtt, f.rtt)
     if lane.rate > 0.0 and not f.smoothed_rtt:
         recovery.estimate_rtt(f)
-    flight = int(in_flight(s, i, f, lane))
+    flight = segments_of(f, in_flight(s, i, f, lane))
     f.flight = flight
     half = 0.5 * dt
     if lane.answer <= t + half:
@@ -254,7 +254,7 @@ def deliver(s, i, f, lane, flight, t, dt):
     for j in range(int(times)):
         now = t - dt + dt * (j + 1.0) / times
         if f.law != state.BBR:
-            flight = int(in_flight(s, i, f, lane))
+            flight = segments_of(f, in_flight(s, i, f, lane))
             f.flight = left_after(f, flight // f.train, batch)
         scatter(s, i, f, lane, each, flight, batch)
         wait_for_ack(f, lane, each, batch)

@@ -25,7 +25,8 @@ def lose(s, i, t):
     lane.due += 1.0
     if lane.answer == FOREVER:
         lane.lost_at = t
-        lane.fires = fires(f, t, f.rto) + (0.5 * f.rtt if f.cwnd >= 2.0 else 0.0)  # what is ahead of it still puts it off
+        lane.fires = fires(f, t, f.rto)
+        lane.fires += 0.5 * f.rtt if f.cwnd >= 2.0 else 0.0  # what is ahead of it still puts it off
     lane.last_at = lane.silent = t
     lane.silent += f.rtt
     if lane.again == 0 or lane.timer == 0:  # a lost segment that was sent again waits for its timer, come what may

@@ -198,9 +198,11 @@ def begin(net, i, f, t, arrived):
         number = scoreboard.first_lost(net, i, f)
         f.lost_sent = scoreboard.segment(net, i, number).sent if number != f.probe else -state.FOREVER
     f.prr_flight = float(f.flight + f.waiting_retransmit)  # RecoverFS of RFC 6937: what is outstanding
+    before = f.cwnd
     f.ssthresh = laws.reduce(net, i, f, t)
     f.forced = 1
-    count_fall(net, f, t)
+    if f.cwnd < before or not utp_libtorrent.rules(f):
+        count_fall(net, f, t)
     if f.recovery == state.PER_LOSS:
         return
     f.recover = f.nxt

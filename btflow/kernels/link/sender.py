@@ -109,7 +109,7 @@ def ack_arrives(net, i, f, t, position, stamp, owd):
 
 @kernel
 def heard(net, i, f, t):
-    """uTP of libtorrent: any packet of the other side starts the timer anew (utp_stream.cpp, incoming_packet)."""
+    """With uTP of libtorrent any packet of the other side starts the timer anew (utp_stream.cpp, incoming_packet)."""
     if f.flight == 0:
         utp_libtorrent.rest(f, t)
     f.last_ack = t
@@ -245,7 +245,7 @@ def next_size(f):
 
 @kernel
 def goes_again_at_once(f):
-    """uTP of libtorrent: what is found lost, but for what the timer found (utp_stream.cpp, resend_packet)."""
+    """With uTP of libtorrent what is found lost, but for what the timer found (utp_stream.cpp, resend_packet)."""
     return f.waiting_retransmit > 0 and f.phase == state.OPEN and utp_libtorrent.rules(f)
 
 

@@ -12,8 +12,8 @@ empty, so it hardly matters); a window below one packet is stuck until the timer
 
 Variant 2 is libtorrent's (`utp_libtorrent.py`).
 
-Not here, in the first two: the adjustment of the base when the other side's falls (clocks do not drift), the penalty for a clock that
-drifts, packet sizes that follow the rate (2010), the probes of the path MTU.
+Not here, in the first two: the adjustment of the base when the other side's falls (clocks do not drift), the penalty
+for a clock that drifts, packet sizes that follow the rate (2010), the probes of the path MTU.
 Constants: target, max_gain, filter, history, history_step, beta, loss_gap, gate, decay_idle, min_window.
 """
 

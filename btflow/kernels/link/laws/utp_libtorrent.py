@@ -34,7 +34,7 @@ TICK = 0.5  # [s] (settings_pack.cpp, tick_interval 500; session_impl.cpp, on_ti
 MOST_TIMEOUTS = 64.0  # seven in a row, 2**6: from there on rto_max (packet_timeout)
 CLOCK = 1e-6  # its resolution [s]
 HEADER = 20.0  # uTP's, in m_mtu [B]
-SMALLEST = 528.0  # payload that every path takes: 576 less IPv4, UDP and uTP (packet_pool.hpp, TORRENT_INET_MIN_MTU) [B]
+SMALLEST = 528.0  # payload that every path takes [B]: 576 less the headers (packet_pool.hpp, TORRENT_INET_MIN_MTU)
 PROBES_ABOVE = 3.0  # packets that the window must hold for a larger one to be tried (send_pkt)
 
 
@@ -82,7 +82,7 @@ def search(f):
 
 @kernel
 def probe_lost(f):
-    """It goes again: what is as large does not pass, or, where less is known to pass no more, the search starts anew."""
+    """It goes again: what is as large does not pass; if all are as large, the search starts anew."""
     f.ceiling = halfway(f) - 1.0
     if f.packet > f.ceiling:
         f.ceiling = f.packet
