@@ -121,7 +121,8 @@ def steer(f, t, acked, flight):
         f.opening = 0
     if f.opening == 1:
         gain = max(gain, acked)
-    f.cwnd = max(f.cwnd + gain, f.min_window)
+    most = max(f.cwnd, f.max_window + 2.0)  # the other side's buffer: a window beyond it is not full
+    f.cwnd = min(max(f.cwnd + gain, f.min_window), most)
 
 
 @kernel
