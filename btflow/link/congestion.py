@@ -44,7 +44,7 @@ VARIANTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "lp": ("linux", "ns-3", "paper"),
         "nice": ("paper", "linux"),
         "ledbat": ("rfc6817", "ns-2", "linux", "ns-3"),
-        "utp": ("2010", "2013"),
+        "utp": ("2010", "2013", "libtorrent"),
         "ledbatpp": ("draft-01",),
         "bbr": ("v1",),
     }

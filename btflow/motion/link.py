@@ -138,7 +138,7 @@ def _phases(s: State, now: float) -> NDArray[np.uint8]:
     """Return what each sender is at, as the place in PHASES (flows,)."""
     f = s.flow
     own = np.isin(f.law, (k.LEDBAT, k.UTP, k.LEDBATPP))  # laws with a slow start of their own
-    opens = (f.opening == 1) & np.where(f.law == k.LEDBAT, f.slow_start > 0, f.variant == utp.SINCE_2013)
+    opens = (f.opening == 1) & np.where(f.law == k.LEDBAT, f.slow_start > 0, f.variant != utp.FIRST)
     starts = np.where(own, np.where(f.law == k.LEDBATPP, f.slowing == ledbatpp.OPENING, opens), f.cwnd < f.ssthresh)
     found = np.full(f.size, _BY_DELAY)
     for where, phase in (  # the later ones count

@@ -18,6 +18,7 @@ COMMON: dict[str, float] = {
     "initial_window": 2,
     "min_window": 2,
     "max_window": 1e6,
+    "mss": 1451,
     "beta": 0.5,
     "gain": 1,
     "history": 10,

@@ -16,6 +16,7 @@ from btflow.kernels.calendar import give_node
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.link import sender
 from btflow.kernels.link.events import schedule, source
+from btflow.kernels.link.laws import utp_libtorrent
 from btflow.kernels.link.state import ACK_TIMER, CONNECTING, FOREVER, IDLE as CLOSED, NONE, PAST, RTO_TIMER, SEND_TIMER
 from btflow.kernels.swarm import peer_set
 from btflow.kernels.swarm.ends import mate
@@ -116,8 +117,10 @@ def shut(x, i):
     f.cut = 0
 
 
-# libtorrent 2.0.9 settings_pack.cpp, utp_syn_resends 2: three in all.
+# libutp utp_internal.cpp, check_timeouts: two more in all.
 SYN_TRIES = 3
+# libtorrent utp_stream.cpp, tick: who was never heard of is given up at the first timeout.
+SYN_TRIES_LIBTORRENT = 1
 # Linux Documentation/networking/ip-sysctl.rst, tcp_syn_retries 6: seven in all.
 LAST_TRY = 7
 
@@ -228,7 +231,13 @@ def start_data(x, h, t):
 @kernel
 def last_try(x, h):
     """SYNs after which the connection of end `h` is given up; a control connection is always one over TCP."""
-    return SYN_TRIES if x.swarm.rules.split == 0 and x.protocol[h] == state.UTP else LAST_TRY
+    return syn_tries(x.net.flow[h]) if x.swarm.rules.split == 0 and x.protocol[h] == state.UTP else LAST_TRY
+
+
+@kernel
+def syn_tries(f):
+    """SYNs over one transport, of who has two."""
+    return SYN_TRIES_LIBTORRENT if utp_libtorrent.rules(f) else SYN_TRIES
 
 
 @kernel
@@ -241,7 +250,7 @@ def timer(x, i, t):
         return
     h = end_of(s, i)
     p = h >> s.rules.slot_bits
-    most = 1 if s.peer[p].transports & state.IN_PARALLEL != 0 else SYN_TRIES
+    most = 1 if s.peer[p].transports & state.IN_PARALLEL != 0 else syn_tries(f)
     second = second_choice(s, p) if s.rules.split == 0 else NONE
     if second != NONE and x.protocol[h] == first_choice(s, p) and f.tries >= most:
         try_over(x, h, second, t)

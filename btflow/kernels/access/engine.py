@@ -13,6 +13,7 @@ from btflow.kernels.compiler.intrinsics import by_ref
 from btflow.kernels.compiler.jit import entry, kernel
 from btflow.kernels.link import parcels, path, queue, receiver, sender, state
 from btflow.kernels.link.events import next_time
+from btflow.kernels.link.laws import utp_libtorrent
 from btflow.kernels.swarm import choking, ends, engine, limiter_shares, messages
 from btflow.kernels.swarm.state import ANY, NIL, PEER_PROPORTIONAL, PULSE, RESUMED, SAMPLE, SYN as HANDSHAKE
 
@@ -128,9 +129,16 @@ def arrive(x, p, t):
             acknowledged(x, i, parcel.number, parcel.stamp, parcel.owd, t)
         else:
             number, stamp = parcel.number, parcel.stamp
-            if parcel.ack != calendar.NONE:
-                acknowledged(x, f.reverse, parcel.ack, parcel.ack_stamp, parcel.ack_owd, t)
-            data(x, i, number, stamp, t)
+            ack, ack_stamp, ack_owd = parcel.ack, parcel.ack_stamp, parcel.ack_owd
+            defers = 1 if number >= 0 and utp_libtorrent.rules(f) else 0
+            if defers == 1:
+                data(x, i, number, stamp, defers, t)
+            if ack != calendar.NONE:
+                acknowledged(x, f.reverse, ack, ack_stamp, ack_owd, t)
+            if defers == 0:
+                data(x, i, number, stamp, defers, t)
+            elif f.unacked > 0:
+                receiver.acknowledge(net, i, f, t)
 
 
 @kernel
@@ -154,8 +162,12 @@ def acknowledged(x, i, number, stamp, owd, t):
 
 
 @kernel
-def data(x, i, number, stamp, t):
-    """A segment of flow `i` comes to the other side; who does not take the transport does not answer its SYN."""
+def data(x, i, number, stamp, defers, t):
+    """A segment of flow `i` comes to the other side; who does not take the transport does not answer its SYN.
+
+    uTP of libtorrent `defers` the ACK until what it brought is dealt with: data that may go then take it along
+    (utp_stream.cpp, defer_ack).
+    """
     s, net = x.swarm, x.net
     if number == state.SYN:
         h = connections.end_of(s, i)
@@ -165,7 +177,11 @@ def data(x, i, number, stamp, t):
         if i < s.rules.peers << s.rules.slot_bits and not connections.accepts(s, g >> s.rules.slot_bits, x.protocol[h]):
             return
         net.flow[connections.control_flow(s, g)].opened = t
-    receiver.receive(net, i, net.flow[i], t, number, stamp, 0)
+    if defers == 1 and net.flow[i].reverse != calendar.NONE:
+        back = np.int64(net.flow[i].reverse)
+        if net.flow[back].running == state.CONNECTED:
+            sender.heard(net, back, net.flow[back], t)
+    receiver.receive(net, i, net.flow[i], t, number, stamp, defers)
 
 
 @kernel

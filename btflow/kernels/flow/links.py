@@ -22,7 +22,7 @@ from btflow.kernels.flow import limiter, queues, windows
 from btflow.kernels.flow.ends import schedule
 from btflow.kernels.flow.state import STALLED
 from btflow.kernels.link import laws, recovery, sender
-from btflow.kernels.link.laws import bbr
+from btflow.kernels.link.laws import bbr, utp_libtorrent
 from btflow.kernels.link.state import BBR, CUBIC, NEWRENO, OPEN, RECOVERY
 from btflow.kernels.random import uniform
 from btflow.kernels.swarm.state import FOREVER
@@ -171,7 +171,7 @@ def acknowledge(s, p, u, t, dt):
         f.limited = 1 if left >= f.cwnd else 0
         f.sample_rate += (segments - f.sample_rate) * min((t - since) / f.rtt, 1.0)
         f.sample_limited = 1 - f.limited
-        flight = int(min(windows.on_the_way(s, u, f, t), left))
+        flight = windows.segments_of(f, min(windows.on_the_way(s, u, f, t), left))
         f.flight = 0 if f.cwnd < 1.0 else flight
         deliver(s, p, h, f, pull, flight, since, t)
         if f.data_loss > 0.0:
@@ -191,8 +191,8 @@ def deliver(s, p, h, f, pull, flight, since, t):
     times = min(n, MOST_SAMPLES if scatters else 1.0)
     batch = math.floor(n / times) * every
     pull.credit -= batch * times
-    f.train = int(batch / every) if f.law != BBR else 1  # ACKs that are taken together
-    f.flight = f.flight // f.train
+    f.train = int(batch / every) if f.law != BBR and not utp_libtorrent.rules(f) else 1  # ACKs that are taken together
+    f.flight = f.flight // f.train if f.train > 1 else windows.left_after(f, f.flight, batch)
     link, rtt, owd = s.net.link[p], f.rtt, f.owd
     for i in range(int(times)):
         now = since + (t - since) * (i + 1.0) / times

@@ -18,11 +18,13 @@ from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.flow import queues
 from btflow.kernels.flow.state import FAST, NO_LANE, SERVING
 from btflow.kernels.link import laws, recovery
+from btflow.kernels.link.laws import utp_libtorrent
 from btflow.kernels.link.state import BBR, CONNECTED, OPEN, PER_LOSS, RACK, RECOVERY, TAHOE, UTP
 from btflow.kernels.random import next_u64, uniform
 from btflow.kernels.swarm.state import FOREVER
 
 DUPLICATES = 3.0  # segments behind a lost one that show it (RFC 5681: duplicate ACKs)
+FEWEST_ACKS = 0.001  # for a segment, where the data of the other direction take them along
 FIRST = 0.5  # of a round trip: spread over one, the first window comes so much later than it does
 
 
@@ -98,8 +100,14 @@ def window(s, u, f, t):
     if pull.timer == 1 and t >= pull.silent:
         return 0.0
     asked_for = pull.blocks * (s.rules.block_size + s.rules.header) * pull.per_mss
-    whole = math.floor(max(f.cwnd, 1.0) + 1e-9)  # a segment that does not fit waits (kernels/link/sender.py)
-    return max(min(min(whole, f.max_window), asked_for) - pull.lost, 0.0)
+    return max(min(min(whole(f), f.max_window), asked_for) - pull.lost, 0.0)
+
+
+@kernel
+def whole(f):
+    """The window without what is less than a packet: one that does not fit waits (kernels/link/sender.py)."""
+    packet = f.packet / f.mss if utp_libtorrent.rules(f) else 1.0
+    return math.floor(max(f.cwnd, 1.0) / packet + 1e-9) * packet
 
 
 @kernel
@@ -114,7 +122,7 @@ def survey(s, p, u, f, t):
     """Write down what the rate of lane `u` depends on: window, round trip but for the uplink's queue, pace."""
     pull = s.net.pull[u]
     pull.window = window(s, u, f, t)
-    if f.cwnd < f.ssthresh and f.limited == 1 and pull.lost == 0:  # it grows in the step for which this holds
+    if slow_starts(f) and f.limited == 1 and pull.lost == 0:  # it grows in the step for which this holds
         pull.window = min(pull.window * (1.0 + 0.5 * s.net.link[p].step / f.rtt), f.max_window)
     pull.base = base_trip(s, p, np.int64(pull.to), f)
     if f.cwnd < f.ack_every and t > pull.whole:  # a lone segment's ACK waits; while something is missing it does not
@@ -123,6 +131,24 @@ def survey(s, p, u, f, t):
     if f.pacing > 0.0:
         trip = pull.base + s.net.link[p].seen
         pull.most = 1.0 / (1.0 / f.pacing + trip) if f.law == UTP else f.pacing
+
+
+@kernel
+def slow_starts(f):
+    """Whether the window grows as fast as ACKs come."""
+    return f.cwnd < f.ssthresh and (f.opening == 1 or not utp_libtorrent.rules(f))
+
+
+@kernel
+def segments_of(f, flight):
+    """Whole segments of what is on the way; a part of one is one where small packets may fill a window."""
+    return int(math.ceil(flight - 1e-9)) if utp_libtorrent.rules(f) else int(flight)
+
+
+@kernel
+def left_after(f, flight, batch):
+    """Of `flight` segments on the way what an ACK for `batch` of them leaves there, where the law asks for that."""
+    return max(flight - int(batch), 0) if utp_libtorrent.rules(f) else flight
 
 
 @kernel
@@ -154,6 +180,8 @@ def segments_per_ack(s, u, f):
     """
     every = max(f.ack_every, 1)
     rate, back = s.net.pull[u].rate, reverse_rate(s, u)
+    if utp_libtorrent.rules(f):  # data that an ACK lets go take along one for what that came with
+        return 1.0 / max(1.0 - back / rate, FEWEST_ACKS) if rate > 0.0 else 1.0
     if rate <= 0.0 or back <= 0.0:
         return float(every)
     n, more = 0.0, 1.0
@@ -229,7 +257,8 @@ def lose(s, p, u, t):
     first = pull.answer == FOREVER
     if first:
         pull.lost_at = pull.latest = t
-        pull.fires = t + f.rto + (0.5 * f.rtt if f.cwnd >= 2.0 else 0.0)  # what is ahead of it still puts it off
+        pull.fires = fires(f, t, f.rto)
+        pull.fires += 0.5 * f.rtt if f.cwnd >= 2.0 else 0.0  # what is ahead of it still puts it off
     moving = f.cwnd - pull.lost
     unsent = asked_bytes(s, u, t) - on_the_way(s, u, f, t) * f.mss
     found = FOREVER
@@ -246,6 +275,12 @@ def lose(s, p, u, t):
     pull.timer = 1 if pull.fires < found else 0
     pull.silent = t + f.rtt
     wait(s, p, u, min(found, pull.fires), t if first else FOREVER)
+
+
+@kernel
+def fires(f, t, rto):
+    """When a timer of `rto` fires that starts at `t`."""
+    return utp_libtorrent.expiry(f, t + rto - f.rto, 1.0) if utp_libtorrent.rules(f) else t + rto
 
 
 @kernel
@@ -279,7 +314,7 @@ def burst(s, p, u, f, t):
     link.dropped += n - fits
     pull.lost = int(n - fits)
     pull.lost_at = t
-    pull.fires = t + f.rto + (f.rtt if fits > 0.0 else 0.0)
+    pull.fires = fires(f, t, f.rto) + (f.rtt if fits > 0.0 else 0.0)
     need = 1.0 if f.detection == RACK else DUPLICATES
     more = fits >= need and pull.blocks * (s.rules.block_size + s.rules.header) > (n + need) * f.mss
     found = t + 2.0 * f.rtt
@@ -323,6 +358,7 @@ def answer(s, p, h, f, pull, t):
     together, and are one.
     """
     lost, timed = pull.lost, pull.timer
+    f.lost_sent = pull.lost_at
     pull.answer = FOREVER
     pull.lost = pull.timer = 0
     f.flight = int(f.cwnd) if f.law != BBR else int(min(f.cwnd, pull.rate * pull.per_mss * f.rtt))
@@ -331,7 +367,7 @@ def answer(s, p, h, f, pull, t):
         pull.lost = 1
         pull.timer = 1 if timed == 1 or not f.lost_retransmit else 0
         pull.silent = pull.lost_at = t
-        pull.fires = t + (2.0 if timed == 1 else 1.0) * f.rto
+        pull.fires = fires(f, t, (2.0 if timed == 1 else 1.0) * f.rto)
         pull.answer = pull.fires if pull.timer == 1 else t + f.rtt
         pull.whole = pull.answer + one_way(s, p, np.int64(pull.to))
     elif f.recovery == PER_LOSS and timed == 0 and lost > 1 and pull.latest > pull.lost_at:
@@ -358,9 +394,11 @@ def fall(net, i, f, timed, counts, t):
         f.cwnd = 1.0
         f.phase = OPEN
         return False
-    f.falls += 1
-    f.losses += counts
+    before = f.cwnd
     f.ssthresh = laws.reduce(net, i, f, t)
+    if f.cwnd < before or not utp_libtorrent.rules(f):
+        f.falls += 1
+        f.losses += counts
     if f.recovery == PER_LOSS:
         return False
     f.cwnd = 1.0 if f.recovery == TAHOE else f.ssthresh
@@ -372,6 +410,7 @@ def fall(net, i, f, timed, counts, t):
 def answer_now(s, h, f, pull, t):
     """A lane has fallen silent or ends: what it lost and had not found is found by now, and moves its window."""
     if pull.answer < FOREVER:
+        f.lost_sent = pull.lost_at
         fall(s.net, h, f, pull.timer, 1, t)
         pull.answer = FOREVER
         pull.lost = pull.timer = 0

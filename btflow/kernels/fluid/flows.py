@@ -7,10 +7,11 @@ that packets call, for each ACK that the bytes that came make; of many ACKs in a
 import math
 
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.flow.windows import normal
+from btflow.kernels.flow.windows import left_after, normal, segments_of, whole
 from btflow.kernels.fluid import hops
 from btflow.kernels.fluid.state import ACKS, PASSAGES
 from btflow.kernels.link import application, laws, recovery, sampling, sender, state
+from btflow.kernels.link.laws import utp_libtorrent
 from btflow.kernels.random import uniform
 
 MOST_SAMPLES = 4.0  # of the delay in one step
@@ -109,8 +110,7 @@ def window(f, lane, t):
     """Segments on the way: the window less what was lost of it; none before a timer fires."""
     if lane.timer == 1 and t >= lane.silent:
         return 0.0
-    whole = math.floor(max(f.cwnd, 1.0) + 1e-9)  # a segment that does not fit waits (kernels/link/sender.py)
-    return max(min(whole, f.max_window) - lane.lost, 0.0)
+    return max(min(whole(f), f.max_window) - lane.lost, 0.0)
 
 
 @kernel
@@ -207,7 +207,7 @@ def acknowledge(s, i, f, lane, t, dt):
     f.min_rtt = min(f.min_rtt, f.rtt)
     if lane.rate > 0.0 and not f.smoothed_rtt:
         recovery.estimate_rtt(f)
-    flight = int(in_flight(s, i, f, lane))
+    flight = segments_of(f, in_flight(s, i, f, lane))
     f.flight = flight
     half = 0.5 * dt
     if lane.answer <= t + half:
@@ -249,13 +249,13 @@ def deliver(s, i, f, lane, flight, t, dt):
     acks = math.floor(n / times)
     batch = acks * each
     lane.credit -= batch * times
-    f.train = 1 if f.law == state.BBR else int(acks)
+    f.train = 1 if f.law == state.BBR or utp_libtorrent.rules(f) else int(acks)
     f.flight = flight // f.train
     for j in range(int(times)):
         now = t - dt + dt * (j + 1.0) / times
         if f.law != state.BBR:
-            flight = int(in_flight(s, i, f, lane))
-            f.flight = flight // f.train
+            flight = segments_of(f, in_flight(s, i, f, lane))
+            f.flight = left_after(f, flight // f.train, batch)
         scatter(s, i, f, lane, each, flight, batch)
         wait_for_ack(f, lane, each, batch)
         if lane.place >= lane.began:

@@ -11,7 +11,7 @@ import math
 
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.flow import queues
-from btflow.kernels.flow.windows import DUPLICATES, fall, found_by_time
+from btflow.kernels.flow.windows import DUPLICATES, fall, fires, found_by_time
 from btflow.kernels.fluid.state import ACKS, PASSAGES
 from btflow.kernels.link.state import BBR, CBR, FOREVER, NONE, PER_LOSS, RACK
 from btflow.kernels.random import uniform
@@ -25,7 +25,8 @@ def lose(s, i, t):
     lane.due += 1.0
     if lane.answer == FOREVER:
         lane.lost_at = t
-        lane.fires = t + f.rto + (0.5 * f.rtt if f.cwnd >= 2.0 else 0.0)  # what is ahead of it still puts it off
+        lane.fires = fires(f, t, f.rto)
+        lane.fires += 0.5 * f.rtt if f.cwnd >= 2.0 else 0.0  # what is ahead of it still puts it off
     lane.last_at = lane.silent = t
     lane.silent += f.rtt
     if lane.again == 0 or lane.timer == 0:  # a lost segment that was sent again waits for its timer, come what may
@@ -62,6 +63,7 @@ def fullest(s, i):
 def answer(s, i, f, lane, t):
     """The sender has found a loss, and sends again what was lost: some of it is dropped again."""
     lost, timed, again = lane.lost, lane.timer, lane.again
+    f.lost_sent = lane.lost_at
     lane.answer = FOREVER
     lane.lost = lane.timer = lane.again = 0
     if f.law != BBR:
@@ -74,7 +76,7 @@ def answer(s, i, f, lane, t):
         lane.lost = lane.again = 1
         lane.timer = 1 if timed == 1 or not f.lost_retransmit else 0
         lane.silent = lane.lost_at = lane.last_at = t
-        lane.fires = t + (2.0 if timed == 1 else 1.0) * f.rto
+        lane.fires = fires(f, t, (2.0 if timed == 1 else 1.0) * f.rto)
         lane.answer = lane.fires if lane.timer == 1 else t + f.rtt
     counts = int(t >= s.net.rules.warmup)
     one_phase = again == 1 and timed == 0 and lost == 1  # nothing else was lost: the recovery lasts longer
@@ -86,7 +88,7 @@ def answer(s, i, f, lane, t):
 def wait_for_next(f, lane, lost, t):
     """Without a phase of recovery each loss is found by itself; they are spread from the first to the last."""
     lane.lost = lost
-    lane.fires = t + f.rto  # what was found by now restarts it
+    lane.fires = fires(f, t, f.rto)  # what was found by now restarts it
     lane.lost_at += (lane.last_at - lane.lost_at) / lost
     find(f, lane)
 

@@ -7,7 +7,7 @@ cumulative and selective acknowledgements say, and an ACK that is lost is made g
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.link import path, queue, recovery
 from btflow.kernels.link.events import schedule, source, wake
-from btflow.kernels.link.scoreboard import payload, segment
+from btflow.kernels.link.scoreboard import counts_bytes, lacks, payload, segment
 from btflow.kernels.link.state import (
     ACK_TIMER,
     ACKS,
@@ -46,6 +46,7 @@ def receive(net, i, f, t, number, stamp, more):
     if number >= f.expected and net.got[f.ring_at + (number & ring)] != number + 1:
         net.got[f.ring_at + (number & ring)] = number + 1
         f.arrived += 1
+        f.lacked += lacks(f, segment(net, i, number))
         if t >= net.rules.warmup:
             f.goodput += payload(net, i, f, number)
         if number > f.expected:
@@ -80,8 +81,9 @@ def deliver(net, i, f, t, ring):
     while net.got[f.ring_at + (f.expected & ring)] == f.expected + 1:
         f.expected += 1
         f.holes -= 1
-    if f.app == STREAM:
+    if f.app == STREAM or counts_bytes(f):
         f.in_order = segment(net, i, f.expected - 1).end
+    if f.app == STREAM:
         net.clock[0].delivered = i
     if f.app == SIZED and f.expected * f.train >= f.total and f.finish < 0.0:
         f.finish = t

@@ -14,6 +14,7 @@ import math
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.link import laws, scoreboard, state
 from btflow.kernels.link.events import source, wake
+from btflow.kernels.link.laws import utp_libtorrent
 
 THRESHOLD = 3  # segments that have arrived beyond a hole (RFC 8985, section 6.2, DupThresh; Linux tcp_reordering)
 REORDERING = 0.25  # of the least round trip: how late a segment may be (RFC 8985, section 6.2; tcp_rack_reo_wnd)
@@ -193,10 +194,15 @@ def begin(net, i, f, t, arrived):
     """
     f.probe_at = state.FOREVER
     f.probe_end = state.NONE
+    if utp_libtorrent.rules(f):
+        number = scoreboard.first_lost(net, i, f)
+        f.lost_sent = scoreboard.segment(net, i, number).sent if number != f.probe else -state.FOREVER
     f.prr_flight = float(f.flight + f.waiting_retransmit)  # RecoverFS of RFC 6937: what is outstanding
+    before = f.cwnd
     f.ssthresh = laws.reduce(net, i, f, t)
     f.forced = 1
-    count_fall(net, f, t)
+    if f.cwnd < before or not utp_libtorrent.rules(f):
+        count_fall(net, f, t)
     if f.recovery == state.PER_LOSS:
         return
     f.recover = f.nxt
@@ -271,6 +277,9 @@ def end(f):
 @kernel
 def estimate_rtt(f):
     """Take the last RTT sample into SRTT and RTTVAR (RFC 6298, section 2: gains 1/8 and 1/4)."""
+    if utp_libtorrent.rules(f):
+        utp_libtorrent.estimate_rtt(f)
+        return
     if f.srtt < 0.0:
         f.srtt = f.rtt
         f.rttvar = 0.5 * f.rtt
@@ -281,10 +290,18 @@ def estimate_rtt(f):
 
 
 @kernel
+def expiry(f, t):
+    """When the timer fires that starts at `t`."""
+    if utp_libtorrent.rules(f):
+        return utp_libtorrent.expiry(f, t, f.backoff)
+    return t + min(f.rto * f.backoff, f.rto_max)
+
+
+@kernel
 def restart_timer(net, i, f, t):
     """The timer runs anew from `t` as long as something is unacknowledged."""
     if f.una == f.nxt:
         f.rto_at = state.FOREVER
         return
-    f.rto_at = t + min(f.rto * f.backoff, f.rto_max)
+    f.rto_at = expiry(f, t)
     wake(net, source(net, i, state.RTO_TIMER), f.rto_at)

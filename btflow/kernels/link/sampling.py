@@ -3,7 +3,7 @@
 import math
 
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.link import course, queue, state
+from btflow.kernels.link import course, queue, scoreboard, state
 from btflow.kernels.link.events import schedule
 from btflow.kernels.link.laws import bbr, ledbatpp, utp
 from btflow.kernels.link.state import DROP_TAIL, FOREVER, PIE
@@ -58,7 +58,7 @@ def opens(f):
     if f.law == state.LEDBAT:
         return f.slow_start > 0 and f.opening == 1
     if f.law == state.UTP:
-        return f.variant == utp.SINCE_2013 and f.opening == 1
+        return f.variant != utp.FIRST and f.opening == 1
     if f.law == state.LEDBATPP:
         return f.slowing == ledbatpp.OPENING
     if f.law == state.BBR:
@@ -92,9 +92,9 @@ def sample(net, t):
         f = net.flow[i]
         row = net.flow_series[n, i]
         write_flow(row, f)
-        row[PAYLOAD] = f.arrived * f.train * f.mss
+        row[PAYLOAD] = (f.arrived * f.train - f.lacked) * f.mss
         row[FLIGHT] = f.flight * f.train
-        row[IN_ORDER] = f.expected * f.train * f.mss
+        row[IN_ORDER] = f.in_order if scoreboard.counts_bytes(f) else f.expected * f.train * f.mss
     for k in range(net.rules.queues):
         q = net.queue[k]
         if q.kind == DROP_TAIL or q.kind == PIE:

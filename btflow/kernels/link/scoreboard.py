@@ -4,7 +4,8 @@ Paths keep the order, so a segment is lost when three that left after it have ar
 """
 
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.link.state import LOST, RETRANSMITTED, SACKED, SIZED, STREAM
+from btflow.kernels.link.laws import utp_libtorrent
+from btflow.kernels.link.state import LOST, MESSAGES, RETRANSMITTED, SACKED, SIZED, STREAM
 
 _FLAGS = SACKED | LOST | RETRANSMITTED
 
@@ -19,11 +20,23 @@ def segment(net, i, number):
 @kernel
 def payload(net, i, f, number):
     """Payload of a train [B]: the last one of a file may be short."""
-    if f.app == STREAM:
+    if f.app == STREAM or counts_bytes(f):
         return float(segment(net, i, number).bytes)
     if f.app == SIZED and number == f.written - 1:
         return f.last_payload
     return f.train * f.mss
+
+
+@kernel
+def counts_bytes(f):
+    """Whether the window counts the bytes of its segments, as that of libtorrent's uTP, not segments."""
+    return utp_libtorrent.rules(f) and f.app != MESSAGES
+
+
+@kernel
+def lacks(f, seg):
+    """What a segment lacks to a full one, where the window counts bytes [segments]."""
+    return 1.0 - seg.bytes / f.mss if counts_bytes(f) else 0.0
 
 
 @kernel
@@ -38,6 +51,9 @@ def mark_arrived(net, i, f, number):
         f.waiting_retransmit -= 1
     else:
         f.flight -= 1
+        f.short -= lacks(f, seg)
+    if counts_bytes(f):
+        f.came_short += lacks(f, seg)
     seg.bits |= SACKED
     if number > f.top:
         f.top3, f.top2, f.top = f.top2, f.top, number
@@ -103,6 +119,7 @@ def mark_lost(net, i, f, number):
         return 0
     seg.bits |= LOST
     f.flight -= 1
+    f.short -= lacks(f, seg)
     f.waiting_retransmit += 1
     f.repair = min(f.repair, number)
     return 1
@@ -112,6 +129,7 @@ def mark_lost(net, i, f, number):
 def mark_all_lost(net, i, f):
     """After a timeout all that is not known to have arrived counts as lost."""
     f.flight = 0
+    f.short = 0.0
     f.waiting_retransmit = 0
     for number in range(f.una, f.nxt):
         seg = segment(net, i, number)
@@ -123,10 +141,17 @@ def mark_all_lost(net, i, f):
 
 
 @kernel
-def next_lost(net, i, f):
+def first_lost(net, i, f):
     """The first train that is lost and not sent again (there is one)."""
     number = max(f.repair, f.una)
     while segment(net, i, number).bits != LOST:
         number += 1
+    return number
+
+
+@kernel
+def next_lost(net, i, f):
+    """That train, which is sent now."""
+    number = first_lost(net, i, f)
     f.repair = number + 1
     return number

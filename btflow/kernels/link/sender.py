@@ -3,7 +3,7 @@
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.link import application, laws, path, queue, receiver, recovery, sampling, scoreboard, state
 from btflow.kernels.link.events import schedule, source, wake
-from btflow.kernels.link.laws import bbr, cubic, utp
+from btflow.kernels.link.laws import bbr, cubic, utp, utp_libtorrent
 
 
 @kernel
@@ -13,7 +13,7 @@ def start(net, i, f, t):
         f.running = state.CONNECTED
         return
     f.running = state.CONNECTING
-    f.rto_at = t + min(f.rto * f.backoff, f.rto_max)
+    f.rto_at = recovery.expiry(f, t)
     wake(net, source(net, i, state.RTO_TIMER), f.rto_at)
     path.emit(net, i, f, state.DATA, t, state.SYN, t, 0.0, f.ack_size, 1)
 
@@ -72,7 +72,8 @@ def ack_arrives(net, i, f, t, position, stamp, owd):
         f.acked = scoreboard.segment(net, i, f.una - 1).end
     if acked > 0 or f.srtt < 0.0 or f.detection == state.RACK:  # the first too if something before it is missing
         take_rtt(net, i, f, t, stamp)
-    laws.sample(net, i, f, t, float(arrived * f.train))
+    laws.sample(net, i, f, t, float(arrived * f.train) - f.came_short)
+    f.came_short = 0.0
     if f.tail_probe:
         recovery.probe_answered(net, i, f, t)
     found = recovery.find_losses(net, i, f, t) if f.detection == state.RACK else scoreboard.find_losses(net, i, f)
@@ -83,6 +84,8 @@ def ack_arrives(net, i, f, t, position, stamp, owd):
         laws.grow(net, i, f, t, float((acked if was == state.RECOVERY else arrived) * f.train))
     left = was != state.OPEN and f.waiting_retransmit > 0  # lost after the phase began: another one
     repairs = f.phase == state.RECOVERY or f.phase == state.LOSS
+    if utp_libtorrent.rules(f):
+        left = False
     if (found > 0 or left) and (not repairs or f.recovery == state.PER_LOSS):
         recovery.begin(net, i, f, t, arrived)
     elif f.phase == state.REFUSED:
@@ -97,9 +100,21 @@ def ack_arrives(net, i, f, t, position, stamp, owd):
         if f.tail_probe:
             f.probe_at = state.FOREVER
             recovery.arm_probe(net, i, f, t)
+    elif utp_libtorrent.rules(f):
+        heard(net, i, f, t)
     elif f.detection == state.RACK and stamp < scoreboard.segment(net, i, f.una).sent:
         recovery.restart_timer(net, i, f, t)
     send(net, i, f, t)
+
+
+@kernel
+def heard(net, i, f, t):
+    """With uTP of libtorrent any packet of the other side starts the timer anew (utp_stream.cpp, incoming_packet)."""
+    if f.flight == 0:
+        utp_libtorrent.rest(f, t)
+    f.last_ack = t
+    f.backoff = 1.0
+    recovery.restart_timer(net, i, f, t)
 
 
 @kernel
@@ -163,7 +178,7 @@ def send(net, i, f, t):
             return
         if f.flight == 0 and f.waiting_retransmit == 0:
             restart_after_idle(net, i, f, t)
-        if not has_room(f) and not f.forced:
+        if not has_room(f) and not f.forced and not goes_again_at_once(f):
             f.limited = 1
             return
         if f.waiting_retransmit == 0 and (f.nxt - f.una + 1) * f.train > f.max_window:
@@ -216,7 +231,22 @@ def bundle(f):
 @kernel
 def has_room(f):
     """True if one more train fits the window; one may always be under way."""
+    if scoreboard.counts_bytes(f):
+        return f.flight == 0 or f.flight - f.short + next_size(f) / f.mss <= f.cwnd + 1e-9
     return f.flight == 0 or (f.flight + 1) * f.weight <= f.cwnd + 1e-9
+
+
+@kernel
+def next_size(f):
+    """Payload of the next new segment, where the window counts bytes [B]."""
+    most = utp_libtorrent.size(f, f.nxt)
+    return min(most, float(f.wrote - f.cut)) if f.app == state.STREAM and f.waiting_retransmit == 0 else most
+
+
+@kernel
+def goes_again_at_once(f):
+    """With uTP of libtorrent what is found lost, but for what the timer found (utp_stream.cpp, resend_packet)."""
+    return f.waiting_retransmit > 0 and f.phase == state.OPEN and utp_libtorrent.rules(f)
 
 
 @kernel
@@ -257,6 +287,8 @@ def send_new(net, i, f, t, segments):
         scoreboard.segment(net, i, j).bits = 0
     if f.app == state.STREAM:
         cut(f, scoreboard.segment(net, i, number))
+    elif scoreboard.counts_bytes(f):
+        cut_short(f, scoreboard.segment(net, i, number), number)
     transmit(net, i, f, t, number, segments)
 
 
@@ -264,20 +296,44 @@ def send_new(net, i, f, t, segments):
 def something_new(f):
     """STREAM: whether a segment may be cut from what was written; Nagle lets a small one wait (RFC 9293, 3.7.4)."""
     left = f.wrote - f.cut
-    if left >= f.mss or left == 0:
+    if left >= room_of_next(f, f.nxt) or left == 0:
         return left > 0
-    waits_for = f.cut if f.nagle == state.ANY_DATA else f.small_end
+    waits_for = f.cut if f.nagle == state.ANY_DATA and not utp_libtorrent.rules(f) else f.small_end
     return f.nagle == state.NO_NAGLE or f.acked >= waits_for
 
 
 @kernel
 def cut(f, seg):
     """STREAM: the next segment takes as much of what was written as it can hold."""
-    seg.bytes = min(f.wrote - f.cut, int(f.mss))
+    most = int(room_of_next(f, f.nxt - 1))
+    seg.bytes = min(f.wrote - f.cut, most)
     f.cut += seg.bytes
     seg.end = f.cut
-    if seg.bytes < f.mss:
+    if seg.bytes < most:
         f.small_end = f.cut
+        if f.nxt - 1 == f.probe:  # too small for one
+            f.probe = f.nxt
+
+
+@kernel
+def room_of_next(f, number):
+    """STREAM: payload of segment `number` at most [B]."""
+    return utp_libtorrent.size(f, number) if scoreboard.counts_bytes(f) else f.mss
+
+
+@kernel
+def cut_short(f, seg, number):
+    """A segment takes no more than its packet: what it leaves of a full one makes the file longer, in segments."""
+    full = f.last_payload if f.app == state.SIZED and number == f.written - 1 else f.mss
+    seg.bytes = int(min(full, utp_libtorrent.size(f, number)))
+    f.cut += seg.bytes
+    seg.end = f.cut
+    if f.app == state.SIZED and seg.bytes < full:
+        f.last_payload = full - seg.bytes + (0.0 if number == f.written - 1 else f.last_payload)
+        if number == f.written - 1 or f.last_payload > f.mss:
+            f.last_payload -= 0.0 if number == f.written - 1 else f.mss
+            f.written += 1
+            f.total += 1.0
 
 
 @kernel
@@ -289,6 +345,8 @@ def send_again(net, i, f, t):
     seg.mark = f.nxt
     scoreboard.note_again(net, i, f, number)
     f.waiting_retransmit -= 1
+    if number == f.probe and number == f.una:
+        utp_libtorrent.probe_lost(f)
     if t >= net.rules.warmup:
         f.resent += f.train
     transmit(net, i, f, t, number, 1)
@@ -309,6 +367,7 @@ def transmit(net, i, f, t, number, segments):
         seg.delivered_at = f.delivered_at
         seg.first_sent = f.first_sent
         size += scoreboard.payload(net, i, f, j) + f.train * f.header
+        f.short += scoreboard.lacks(f, seg)
     f.flight += segments
     f.prr_out += segments
     f.last_sent = t
@@ -341,7 +400,8 @@ def rto_timer(net, i, f, t):
     if f.detection == state.RACK and min(f.settle_at, f.probe_at) <= t:
         look_before_the_timeout(net, i, f, t)
         return
-    f.ssthresh = f.ssthresh if f.phase == state.LOSS else laws.timeout(net, i, f, t)
+    if f.phase != state.LOSS or utp_libtorrent.rules(f):
+        f.ssthresh = laws.timeout(net, i, f, t)
     f.cwnd = 1.0
     f.phase = state.LOSS
     f.recover = f.nxt

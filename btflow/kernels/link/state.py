@@ -243,7 +243,7 @@ FLOW = record("""
     # -- the laws' other state
     f8 highest  # greatest delay seen
     f8 round_min  # least RTT of this round trip
-    i8 round_samples
+    i8 round_samples  # ... of the round; of all, with uTP of libtorrent
     i8 round_late  # samples above the threshold
     f8 smooth
     f8 until  # time before which the law does not react again
@@ -266,8 +266,17 @@ FLOW = record("""
     i8 extra_rounds
     i8 idle  # Vegas: nothing was in flight, the next sample starts anew
     f8 reserve  # LP: greatest delay but one
-    f8 backed_off  # LP: time of the last early back-off
-    f8 last_ack  # LEDBAT: time of the last ACK
+    f8 backed_off  # LP: time of the last early back-off; uTP of libtorrent: of the last fall of the window
+    f8 last_ack  # LEDBAT: time of the last ACK; uTP of libtorrent: of the last packet that came
+    # -- uTP of libtorrent
+    f8 lost_sent  # when the packet left that is found lost
+    f8 back_base  # least one-way delay of what comes back [s]
+    f8 packet  # payload of its packets, as large as is known to pass [B]
+    f8 ceiling  # more than that does not [B]
+    i8 probe  # the segment of which that is to be known next; NONE: none
+    f8 short  # what segments on the way lack to full ones,
+    f8 came_short  # ... those newly known to have arrived
+    f8 lacked  # ... and all that arrived [segments]
     # -- counted from the warm-up on, as goodput, sent and rtt_sum
     f8 resent
     i8 timeouts
@@ -301,8 +310,8 @@ SEGMENT = record("""  # of one train of the window, by number modulo the ring
     f8 delivered  # what had been delivered when it left, when that was known, and the sending time of
     f8 delivered_at  # the segment that said so (BBR's rate samples)
     f8 first_sent
-    i8 end  # STREAM: where the segment ends in the stream of bytes
-    i8 bytes  # STREAM: its payload
+    i8 end  # STREAM, and uTP of libtorrent: where the segment ends in the stream of bytes
+    i8 bytes  # its payload
 """)
 
 PARCEL = record("""  # a train or an ACK in a pipe or a queue

@@ -84,3 +84,95 @@ def test_idle_time_shrinks_the_window_of_2013_by_thirds() -> None:
     x.flow.last_sent = 0.0
     x.law.rest(x.state, 0, x.flow, 7.5)  # the timer fires at 1, 3 and 7 s
     assert x.flow.cwnd == pytest.approx(8.0)
+
+
+LIBTORRENT = {
+    "variant": 2,
+    "mss": 1451,
+    "cwnd": 1500 / 1451,
+    "min_window": 1471 / 1451,
+    "gate": 0,
+    "beta": 0.5,
+    "app": 2,
+}
+
+
+@given(ACKS)
+def test_utp_of_libtorrent_is_do_ledbat(acks: list[Any]) -> None:
+    """The source's rule in bytes and 16.16 fixed point."""
+    x = Driver("utp", max_gain=3000 / 1451, **LIBTORRENT)
+    f, one, mtu = x.flow, 1 << 16, 1471
+    t, samples, delays, window, slow, ssthresh = 0.0, [], [], 1500 * one, True, 0
+    for gap, owd, n in acks:
+        t += gap
+        samples.append((t, owd))
+        delays.append(owd - base_of(samples, 13))
+        delay, acked = int(1e6 * min(min(delays[-3:]), owd + 0.02) + 0.5), 1451 * n
+        left = 1451 * int(max(f.nxt - f.una - n, 0))
+        window = round(float(f.cwnd) * 1451 * one)
+        linear = 3000 * acked * (100_000 - delay) * one // ((left + acked) * 100_000)
+        if delay >= 100_000 and slow:
+            slow, ssthresh = False, (window >> 16) // 2
+        if left + acked + mtu > window >> 16:
+            if slow and ssthresh and (window >> 16) + acked > ssthresh:
+                slow = False
+            window = max(window + (max(acked * one, linear) if slow else linear), mtu * one)
+        assert x.ack(t, owd + 0.02, owd, n) * 1451 == pytest.approx(window / one, abs=0.1)
+        assert f.opening == slow
+
+
+def test_slow_start_of_libtorrent_doubles_until_the_target_and_again_to_half_of_that() -> None:
+    x = Driver("utp", max_gain=3000 / 1451, **{**LIBTORRENT, "cwnd": 2})
+    windows = [x.round(0.1 * k, 0.1, 0.05) for k in range(1, 6)]
+    assert windows == pytest.approx([4, 8, 16, 32, 64], abs=0.1)  # the first ACK by the linear gain
+    for k in range(3):
+        x.ack(0.6, 0.26, 0.16 + 1e-6 * k)
+    assert x.flow.opening == 0
+    assert x.flow.ssthresh == pytest.approx(33, abs=1)  # two ACKs before the least of three shows it
+    x.time_out(1.0)
+    assert x.flow.opening == 1
+    x.flow.una, x.flow.flight = x.flow.nxt, 0
+    windows = [x.round(1.0 + 0.1 * k, 0.1, 0.05) for k in range(1, 6)]
+    assert windows[:4] == pytest.approx([3, 6, 12, 24], abs=0.1)
+    assert 32 < windows[4] < 36
+
+
+@given(st.lists(st.tuples(st.floats(0.0, 0.3), st.floats(0.0, 0.5)), min_size=1, max_size=30))
+def test_libtorrent_answers_no_loss_of_what_left_before_the_last(losses: list[tuple[float, float]]) -> None:
+    x, t, fell, window = Driver("utp", **{**LIBTORRENT, "cwnd": 100}), 0.0, -math.inf, 100.0
+    for gap, age in losses:
+        t += gap
+        x.flow.lost_sent = t - age
+        if t - age > fell and t > fell + 0.1:
+            fell, window = t, max(1471 / 1451, 0.5 * window)
+        assert x.lose(t) == pytest.approx(window)
+        assert x.flow.opening == (fell == -math.inf)
+
+
+def test_libtorrent_finds_the_size_of_its_packets_by_halves() -> None:
+    x = Driver("utp", **{**LIBTORRENT, "cwnd": 50, "app": 0})
+    x.flow.opening, sizes = 0, [528]
+    for k in range(1, 1000):
+        x.ack(0.1 * k, 0.1, 0.05)
+        if sizes[-1] != x.flow.packet:
+            sizes.append(int(x.flow.packet))
+    assert sizes == [528, 990, 1221, 1336, 1394, 1423, 1437, 1444, 1448, 1450, 1451]
+
+
+def test_the_timer_of_libtorrent_looks_every_tick_and_adds_seconds() -> None:
+    law = Driver("utp", **LIBTORRENT, rto=0.7, rto_max=60).law.utp_libtorrent
+    f = Driver("utp", **LIBTORRENT, rto=0.7, rto_max=60).flow
+    assert [law.expiry(f, 0.1, 2.0**n) for n in range(4)] == pytest.approx([1.0, 2.0, 3.0, 5.0])
+    assert law.expiry(f, 0.1, 128.0) == pytest.approx(60.5)
+    f.cwnd, f.last_sent, f.last_ack = 27.0, 0.0, 0.1
+    law.rest(f, 2.6)  # 1, 2 (0.7 s after 1, at the next look) and 3 s are its timeouts
+    assert f.cwnd == pytest.approx(12.0)
+    assert f.opening == 1
+
+
+@pytest.mark.parametrize(("fall", "rise"), [(0.004, 0.004), (0.011, 0.0)])
+def test_the_base_of_libtorrent_rises_as_that_of_the_other_way_falls(fall: float, rise: float) -> None:
+    x = Driver("utp", max_gain=3000 / 1451, **LIBTORRENT)
+    x.ack(0.1, 0.08, 0.03)
+    x.ack(0.2, 0.11 - fall, 0.06)
+    assert x.flow.base_delay == pytest.approx(0.03 + rise)

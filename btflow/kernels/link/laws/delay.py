@@ -44,6 +44,16 @@ def note_base(net, i, f, t, delay):
 
 
 @kernel
+def shift_base(net, i, f, rise):
+    """Let the base rise, and what is kept of the minutes with it."""
+    if f.slots == 0:
+        return
+    f.base_delay += rise
+    for j in range(min(f.slots, f.history)):
+        net.history[i, j] = max(net.history[i, j], f.base_delay)
+
+
+@kernel
 def note_sample(net, i, f, delay):
     """Enter a delay into the filter of the last samples."""
     net.recent[i, f.samples % f.filter] = delay

@@ -10,13 +10,16 @@ Variant 1 is what libutp has been since May 2013: until the delay exceeds 0.9 ta
 at least one packet per round trip (its "slow start" adds a packet per *window*, less than max_gain while the queue is
 empty, so it hardly matters); a window below one packet is stuck until the timer sets it to one; idle time shrinks it.
 
-Not here: the adjustment of the base when the other side's falls (clocks do not drift), the penalty for a clock that
-drifts, packet sizes that follow the rate (2010), the probes of the path MTU.
+Variant 2 is libtorrent's (`utp_libtorrent.py`).
+
+Not here, in the first two: the adjustment of the base when the other side's falls (clocks do not drift), the penalty
+for a clock that drifts, packet sizes that follow the rate (2010), the probes of the path MTU.
 Constants: target, max_gain, filter, history, history_step, beta, loss_gap, gate, decay_idle, min_window.
 """
 
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.link.laws import delay
+from btflow.kernels.link.laws import delay, utp_libtorrent
+from btflow.kernels.link.laws.utp_libtorrent import LIBTORRENT
 from btflow.kernels.link.state import FOREVER
 
 FIRST, SINCE_2013 = 0, 1
@@ -31,11 +34,18 @@ def start(net, i, f, t):
     f.maxed_at = t
     f.opening = 1
     f.pacing = 0.0
+    f.back_base = FOREVER
+    f.backed_off = f.last_ack = -FOREVER
+    if f.variant == LIBTORRENT:
+        utp_libtorrent.start_search(f)
 
 
 @kernel
 def sample(net, i, f, t, acked):
     """Measure, and move the window."""
+    if f.variant == LIBTORRENT:
+        utp_libtorrent.sample(net, i, f, t, acked)
+        return
     if f.limited == 1:
         f.maxed_at = t
     if f.variant == SINCE_2013 and f.pacing > 0.0:  # the timer has reset it
@@ -101,6 +111,8 @@ def pace(f, t):
 @kernel
 def reduce(net, i, f, t):
     """A loss: once per `loss_gap`."""
+    if f.variant == LIBTORRENT:
+        return utp_libtorrent.reduce(f, t)
     if t >= f.until:
         f.until = t + f.loss_gap
         f.cwnd = max(f.min_window, f.cwnd * f.beta)
@@ -112,6 +124,8 @@ def reduce(net, i, f, t):
 @kernel
 def timeout(net, i, f, t):
     """One packet, and slow start again; ssthresh stays."""
+    if f.variant == LIBTORRENT:
+        return utp_libtorrent.timeout(f, t)
     f.opening = 1
     f.pacing = 0.0
     return f.ssthresh
@@ -120,6 +134,8 @@ def timeout(net, i, f, t):
 @kernel
 def rest(net, i, f, t):
     """Data to send after a time without any: each timeout that passed, the next twice as long, took its part."""
+    if f.variant == LIBTORRENT:
+        utp_libtorrent.rest(f, t)
     if f.variant != SINCE_2013:
         return
     idle, wait = t - f.last_sent, f.rto
