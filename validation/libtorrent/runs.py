@@ -162,7 +162,11 @@ def predict(settings: Sequence[Setting], sample: str, again: bool, replicas: int
     for setting in settings:
         if any(one.setting == setting.name and one.who == who for one in known):
             continue
-        runs = simulated(setting, replicas)
+        try:
+            runs = simulated(setting, replicas)
+        except SimulationError as error:
+            yield f"{setting.name}: {error}"
+            continue
         known += rows_of(setting, who, commit(), runs)
         write(sample, known)
         yield f"{setting.name}: mean {np.mean([run['mean'] for run in runs]):.1f} s"

@@ -16,6 +16,7 @@ constexpr double HYSTART_LOW = 16.0, HYSTART_LEAST = 0.004, HYSTART_MOST = 0.016
 constexpr int HYSTART_SAMPLES = 8;
 constexpr double SEND_BUFFER = 87040.0;  // models/sockets/linux-6.toml: at first, then two windows
 
+double clock_now() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
 double since(Time t) { return std::chrono::duration<double>(Clock::now() - t).count(); }
 Time plus(Time t, double s) {
   return t + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(s));
@@ -52,7 +53,9 @@ void Tcp::transmit(Segment &s) {
   s.serial = ++m_sent_serial;
   m_last_sent = s.sent;
   m_ever_sent = true;
-  p.ack = m_expected;
+  p.stamp = clock_now();
+  p.echo = m_recent;
+  p.ack = m_told = m_expected;
   for (auto const &e : m_early) p.sacks.emplace_back(e.first, e.first + e.second.buffer.size());
   m_ack_waits = false;  // it goes with this
   m_since_ack = 0;
@@ -222,7 +225,8 @@ void Tcp::estimate(double rtt) {
 }
 
 // What an ACK says, whether it travels alone or with data.
-void Tcp::acknowledged(std::uint64_t ack, std::vector<std::pair<std::uint64_t, std::uint64_t>> const &sacks) {
+void Tcp::acknowledged(Packet const &p) {
+  auto const ack = p.ack;
   int delivered = 0, acked = 0;
   bool const advances = ack > m_una;
   auto note = [&](Segment const &s) {  // RFC 8985, section 6.2, step 2
@@ -251,7 +255,7 @@ void Tcp::acknowledged(std::uint64_t ack, std::vector<std::pair<std::uint64_t, s
     m_una = s.at + s.data.size();
     m_sent.pop_front();
   }
-  for (auto const &range : sacks)
+  for (auto const &range : p.sacks)
     for (auto &s : m_sent) {
       if (s.at + s.data.size() > range.second) break;
       if (s.at < range.first || s.sacked) continue;
@@ -266,6 +270,7 @@ void Tcp::acknowledged(std::uint64_t ack, std::vector<std::pair<std::uint64_t, s
       note(s);
     }
   if (delivered == 0) return;
+  if (rtt < 0.0 && advances && p.echo > 0.0) rtt = clock_now() - p.echo;  // tcp_ack_update_rtt
   if (rtt >= 0.0) {
     estimate(rtt);
     hystart(rtt);
@@ -281,6 +286,7 @@ void Tcp::acknowledged(std::uint64_t ack, std::vector<std::pair<std::uint64_t, s
     }
     m_probe_out = false;
   }
+  if (m_after_timeout && advances && p.echo > 0.0 && p.echo < m_timed_out_at) undo();
   bool const was_recovering = m_recovering;
   if ((m_recovering || m_after_timeout) && m_una >= m_recover) {
     if (m_recovering) m_cwnd = m_ssthresh;
@@ -344,7 +350,24 @@ void Tcp::reduce_in_recovery(int delivered, bool safe) {
   m_cwnd = flight() + std::max(allowed, m_prr_out > 0.0 ? 0.0 : 1.0);
 }
 
+// The timer fired though nothing was lost: what came was sent before (tcp_try_undo_loss, tcp_packet_delayed).
+void Tcp::undo() {
+  for (auto &s : m_sent)
+    if (s.lost) {
+      s.lost = false;
+      --m_missing;
+    }
+  m_cwnd = std::max(m_cwnd, m_before_cwnd);
+  m_ssthresh = m_before_ssthresh;
+  m_after_timeout = false;
+}
+
 void Tcp::timeout() {
+  if (!m_after_timeout) {
+    m_before_cwnd = m_cwnd;
+    m_before_ssthresh = m_ssthresh;
+    m_timed_out_at = clock_now();
+  }
   m_ssthresh = reduced();
   m_cwnd = 1.0;
   bool first = true;
@@ -418,9 +441,12 @@ void Tcp::timer() {
 
 void Tcp::arrived(Packet p) {
   auto const self = shared_from_this();
-  auto const ack = p.ack;
-  auto const sacks = std::move(p.sacks);
   if (p.type == Packet::type_t::payload) {
+    Packet told;  // what it says of our own data
+    told.ack = p.ack;
+    told.echo = p.echo;
+    told.sacks = std::move(p.sacks);
+    if (p.seq_nr <= m_told) m_recent = p.stamp;
     bool const full = int(p.buffer.size()) == MSS;
     bool const in_order = p.seq_nr == m_expected && m_early.empty();
     if (p.seq_nr >= m_expected) m_early.emplace(p.seq_nr, std::move(p));
@@ -444,10 +470,10 @@ void Tcp::arrived(Packet p) {
         if (self->m_ack_waits && self->m_ack_number == number) self->acknowledge();
       });
     }
-    acknowledged(ack, sacks);
+    acknowledged(told);
     if (news && socket) socket->oracle_readable();
   } else {
-    acknowledged(ack, sacks);
+    acknowledged(p);
   }
 }
 
@@ -459,7 +485,8 @@ void Tcp::acknowledge() {
   Packet p;
   p.type = Packet::type_t::ack;
   p.overhead = HEADER;
-  p.ack = m_expected;
+  p.echo = m_recent;
+  p.ack = m_told = m_expected;
   for (auto const &e : m_early) p.sacks.emplace_back(e.first, e.first + e.second.buffer.size());
   socket->oracle_send(std::move(p));
 }

@@ -36,7 +36,8 @@ struct Tcp : std::enable_shared_from_this<Tcp> {
   };
 
   // sender
-  void acknowledged(std::uint64_t ack, std::vector<std::pair<std::uint64_t, std::uint64_t>> const &sacks);
+  void acknowledged(Packet const &p);
+  void undo();
   int find_losses();
   void enter_recovery();
   void reduce_in_recovery(int delivered, bool safe);
@@ -65,6 +66,7 @@ struct Tcp : std::enable_shared_from_this<Tcp> {
   int m_sacked = 0, m_missing = 0;  // of m_sent; missing: lost, and not sent again
   double m_cwnd = 10.0, m_ssthresh = 1e9, m_srtt = -1.0, m_rttvar = 0.0, m_rto = 1.0, m_min_rtt = 1e9, m_backoff = 1.0;
   bool m_recovering = false, m_after_timeout = false;
+  double m_before_cwnd = 0.0, m_before_ssthresh = 0.0, m_timed_out_at = 0.0;  // to undo a timeout
   std::uint64_t m_recover = 0;
   double m_prr_delivered = 0.0, m_prr_out = 0.0, m_prr_flight = 0.0;
   Time m_rack_sent{};
@@ -97,6 +99,8 @@ struct Tcp : std::enable_shared_from_this<Tcp> {
   std::uint64_t m_expected = 0;
   std::map<std::uint64_t, Packet> m_early;
   int m_quick = 16, m_since_ack = 0;
+  double m_recent = 0.0;       // timestamp to echo (RFC 7323, TS.Recent)
+  std::uint64_t m_told = 0;    // last acknowledged
   bool m_ack_waits = false;
   std::uint64_t m_ack_number = 0;  // invalidates a delayed ACK
 };
