@@ -1,5 +1,7 @@
 #include "tcp.h"
 
+#include "log.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -231,7 +233,8 @@ void Tcp::acknowledged(Packet const &p) {
   bool const advances = ack > m_una;
   auto note = [&](Segment const &s) {  // RFC 8985, section 6.2, step 2
     double const rtt = since(s.sent);
-    if (s.again && rtt < m_min_rtt) return;
+    double const sent = std::chrono::duration<double>(s.sent.time_since_epoch()).count();
+    if (s.again && (rtt < m_min_rtt || p.echo < sent)) return;
     m_rack_rtt = rtt;
     if (!m_rack_any || s.serial > m_rack_serial) {
       m_rack_any = true;
@@ -304,6 +307,13 @@ void Tcp::acknowledged(Packet const &p) {
   probe();
   arm();
   send();
+  if (socket && logging("tcp")) {
+    boost::system::error_code ec;
+    line("tcp", number(socket->local_endpoint(ec).address()),
+         "\"to\": %d, \"acked\": %d, \"flight\": %d, \"window\": %.2f, \"ssthresh\": %.1f, \"rtt\": %.4f, \"state\": %d, \"queued\": %d",
+         number(socket->remote_endpoint(ec).address()), delivered, flight(), m_cwnd, std::min(m_ssthresh, 1e6), rtt,
+         int(m_recovering) + 2 * int(m_after_timeout), int(m_queued));
+  }
   auto const all = std::max(SEND_BUFFER, 2.0 * m_cwnd * MSS);
   if (m_full && room() >= all / 3.0) {
     m_full = false;
