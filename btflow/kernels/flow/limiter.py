@@ -52,28 +52,75 @@ def message_written(s, h, size, t):
     limiter_shares.note_written(s, h, size, t)
     y.up_else += size
     t = max(t, y.written_at)
-    if y.asks > 0.0 and y.granted_at <= t:
-        take_grant(y)
+    hand_out(s, p, t)
+    take_grant(y, t)
     wanted = size
     if s.peer[p].active == 0:
         wanted = rules.wanted_share(client_of(s, p), size, limiter_shares.rate(s, h, t))
     if y.asks == 0.0 and y.paid < wanted:
-        y.granted_at, y.asks = share(s, p, math.ceil(wanted - y.paid), t)
-        if y.granted_at <= t:
-            take_grant(y)
+        ask(s, h, math.ceil(wanted - y.paid), t)
     if y.paid < size:
-        t = y.granted_at
-        take_grant(y)
+        while y.granted_at == FOREVER:
+            hand_out_next(s, p)
+        t = max(t, y.granted_at)
+        take_grant(y, t)
     y.paid -= size
     y.written_at = t
     return t
 
 
 @kernel
-def take_grant(y):
-    """What an end has asked for has come: it may be written."""
-    y.paid += y.asks
-    y.asks = 0.0
+def take_grant(y, t):
+    """What an end has asked for and has got by `t` may be written."""
+    if y.asks > 0.0 and y.granted_at <= t:
+        y.paid += y.asks
+        y.asks = 0.0
+
+
+@kernel
+def ask(s, h, wanted, t):
+    """End `h` asks at `t`: what blocks of its peer leave of a quota they work off later, or it waits for its share."""
+    p, y = h >> s.rules.slot_bits, s.tally[h]
+    y.asks, y.given, y.quotas, y.granted_at = wanted, 0.0, 0, t
+    if s.peer[p].active > 0:
+        owed = debt(s, p)
+        s.session[p].left = -owed - wanted
+        y.granted_at = rules.quota_after(client_of(s, p), s.peer[p].start, t + owed / s.peer[p].upload_limit)
+    elif limiter_shares.at_once(s, p, wanted):
+        s.session[p].left -= wanted
+        take_grant(y, t)
+    else:
+        y.granted_at = FOREVER
+
+
+@kernel
+def hand_out(s, p, t):
+    """The quotas of peer `p` up to `t`: while something waits."""
+    session, r, start = s.session[p], client_of(s, p), s.peer[p].start
+    while rules.quota_after(r, start, session.quota_at) <= t and hand_out_next(s, p):
+        pass
+    session.quota_at = max(session.quota_at, t)
+    limiter_shares.settle(s, p, t)
+
+
+@kernel
+def hand_out_next(s, p):
+    """Its next quota, for all that wait; False if nothing does."""
+    session, r, waiting = s.session[p], client_of(s, p), 0
+    base = p << s.rules.slot_bits
+    for h in range(base, base + s.peer[p].end_top):
+        waiting += s.tally[h].asks > 0.0 and s.tally[h].granted_at == FOREVER
+    if waiting == 0:
+        return False
+    session.quota_at = rules.quota_after(r, s.peer[p].start, session.quota_at)
+    limiter_shares.settle(s, p, session.quota_at - 0.5 * r.limiter_interval)
+    session.left = rules.left_to_share(r, session.left, s.peer[p].upload_limit)
+    share = max(session.left, 0.0) / waiting
+    for h in range(base, base + s.peer[p].end_top):
+        y = s.tally[h]
+        if y.asks > 0.0 and y.granted_at == FOREVER and limiter_shares.gets_all(s, h, share):
+            y.granted_at = session.quota_at
+    return True
 
 
 @kernel
@@ -81,7 +128,8 @@ def requests_written(s, h, n, t):
     """When `n` requests are written that end `h` has at `t`; the ACKs for what they bring are charged with them."""
     at, p = message_written(s, h, float(n * s.rules.request_size), t), h >> s.rules.slot_bits
     if limiter_shares.by_shares(s, p) and client_of(s, p).limit_counts == PACKETS and s.peer[p].active == 0:
-        s.session[p].left -= n * read_headers(s, s.rules.block_size)
+        limiter_shares.settle(s, p, at)
+        s.session[p].headers += n * read_headers(s, s.rules.block_size)
     return at
 
 
@@ -92,50 +140,17 @@ def read_headers(s, size):
 
 
 @kernel
-def share(s, p, wanted, t):
-    """When peer `p` has so many bytes to give to an end that asks at `t`, and how many it gives then.
-
-    Blocks, if there are any, leave nothing of a quota, and work debts off; in a debt nobody gets anything.
-    """
-    session, r, limit = s.session[p], client_of(s, p), s.peer[p].upload_limit
-    limiter_shares.settle(s, p, t)
-    if s.peer[p].active > 0:
-        owed = debt(s, p)
-        session.left = -owed - wanted
-        return rules.quota_after(r, s.peer[p].start, t + owed / limit), wanted
-    if limiter_shares.at_once(s, p, wanted):
-        session.left -= wanted
-        return t, wanted
-    at, n = max(t, session.quota_at), 0
-    given = 0.0 if at == t else share_of(session, wanted)
-    while given < wanted and (n < limiter_shares.QUOTAS or given < 1.0):
-        at = rules.quota_after(r, s.peer[p].start, at)
-        session.left = rules.left_to_share(r, session.left, limit)
-        given += share_of(session, wanted - given)
-        n += 1
-    session.quota_at = at
-    return at, given
-
-
-@kernel
-def share_of(session, wanted):
-    """What there is of `wanted` bytes: whole ones, and none in a debt; it is taken."""
-    given = max(min(float(wanted), math.floor(session.left)), 0.0)
-    session.left -= given
-    return given
-
-
-@kernel
 def news_written(s, p, t):
     """When peer `p` writes of a piece that it has at `t` to all its neighbours."""
     if not limiter_shares.by_shares(s, p):
         return released(s, p, t) if s.peer[p].active > 0 else t
-    n = np.int64(s.peer[p].n_order)
-    at, _ = share(s, p, float(n * s.rules.have_size), t)
+    n, size = np.int64(s.peer[p].n_order), float(s.peer[p].n_order * s.rules.have_size)
+    hand_out(s, p, t)
+    waits, owed = not limiter_shares.at_once(s, p, size), debt(s, p)
+    s.session[p].left -= size
     if client_of(s, p).limit_counts == PACKETS:
-        limiter_shares.settle(s, p, t)
         s.session[p].headers += n * rules.HEADERS
-    return at
+    return rules.quota_after(client_of(s, p), s.peer[p].start, t + owed / s.peer[p].upload_limit) if waits else t
 
 
 @kernel

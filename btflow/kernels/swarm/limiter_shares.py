@@ -208,20 +208,28 @@ def hand_out(s, p, t):
 
 @kernel
 def give(s, h, share):
-    """End `h` gets its share [B] of a quota; it has what it asked for when that is all there, or it has waited long."""
+    """End `h` gets its share [B] of a quota, and has what it asked for if that is all."""
+    y = s.tally[h]
+    if gets_all(s, h, share):
+        y.paid += y.asks
+        y.asks = 0.0
+        y.quotas = GIVEN
+
+
+@kernel
+def gets_all(s, h, share):
+    """End `h` gets its share [B] of a quota; True if that is all it asked for, or some and it has waited long."""
     session, y = s.session[h >> s.rules.slot_bits], s.tally[h]
     part = min(share, y.asks - y.given)
     session.left -= part
     y.given += part
     y.quotas += 1
     if y.given >= y.asks - ROUNDING:
-        y.paid += y.asks
-    elif y.quotas >= QUOTAS and y.given >= 1.0:
-        y.paid += math.floor(y.given)
-    else:
-        return
-    y.asks = 0.0
-    y.quotas = GIVEN
+        return True
+    if y.quotas >= QUOTAS and y.given >= 1.0:
+        y.asks = math.floor(y.given)
+        return True
+    return False
 
 
 @kernel
