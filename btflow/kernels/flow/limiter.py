@@ -2,8 +2,8 @@
 
 What is paid for is written with the next quota; headers are a debt of all lanes. A peer that sends nothing keeps what
 a limit in shares has given (`kernels/swarm/limiter_shares.py`). On access links a limit is a rate: there headers take
-their part of it, and nothing waits for a quota but messages. Quotas are handed out to them when the next message asks what it may
-write: up to then, or, if it must wait, ahead until it has its share.
+their part of it, and nothing waits for a quota but messages. Their quotas are handed out when the next message comes: up
+to then, or, if it must wait, ahead until it has its share.
 """
 
 import math
@@ -113,7 +113,7 @@ def hand_out_next(s, p):
     if waiting == 0:
         return False
     session.quota_at = rules.quota_after(r, s.peer[p].start, session.quota_at)
-    limiter_shares.settle(s, p, session.quota_at - 0.5 * r.limiter_interval)
+    limiter_shares.settle(s, p, session.quota_at - 0.5 * client_of(s, p).limiter_interval)
     session.left = rules.left_to_share(r, session.left, s.peer[p].upload_limit)
     share = max(session.left, 0.0) / waiting
     for h in range(base, base + s.peer[p].end_top):
