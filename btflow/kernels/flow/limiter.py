@@ -2,8 +2,8 @@
 
 What is paid for is written with the next quota; headers are a debt of all lanes. A peer that sends nothing keeps what
 a limit in shares has given (`kernels/swarm/limiter_shares.py`). On access links a limit is a rate: there headers take
-their part of it, and nothing waits for a quota but messages. Their quotas are handed out when the next message comes: up
-to then, or, if it must wait, ahead until it has its share.
+their part of it, and nothing waits for a quota but messages. Their quotas are handed out when the next message comes:
+up to then, or, if it must wait, ahead until it has its share.
 """
 
 import math
