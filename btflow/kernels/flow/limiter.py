@@ -2,8 +2,8 @@
 
 What is paid for is written with the next quota; headers are a debt of all lanes. A peer that sends nothing keeps what
 a limit in shares has given (`kernels/swarm/limiter_shares.py`). On access links a limit is a rate: there headers take
-their part of it, and nothing waits for a quota but messages. Messages that wait for their share have it one end after
-the other.
+their part of it, and nothing waits for a quota but messages. Their quotas are handed out when the next message comes:
+up to then, or, if it must wait, ahead until it has its share.
 """
 
 import math
@@ -12,7 +12,7 @@ import numpy as np
 
 from btflow.kernels.access.state import TCP
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.flow.ends import other_end, wake
+from btflow.kernels.flow.ends import own_end, wake
 from btflow.kernels.swarm import limiter_shares, rules
 from btflow.kernels.swarm.ends import client_of
 from btflow.kernels.swarm.rates import FORGETS
@@ -41,7 +41,10 @@ def block_released(s, p, t):
 
 @kernel
 def message_written(s, h, size, t):
-    """When messages of `size` bytes that end `h` has at `t` are written: with the next quota, if blocks wait."""
+    """When messages of `size` bytes that end `h` has at `t` are written: with the next quota, if blocks wait.
+
+    In shares it asks for more as soon as what it may write is less than it wants, and writes that meanwhile.
+    """
     p = h >> s.rules.slot_bits
     if not limiter_shares.by_shares(s, p):
         return released(s, p, t) if s.peer[p].active > 0 else t
@@ -49,22 +52,84 @@ def message_written(s, h, size, t):
     limiter_shares.note_written(s, h, size, t)
     y.up_else += size
     t = max(t, y.written_at)
+    hand_out(s, p, t)
+    take_grant(y, t)
+    wanted = size
+    if s.peer[p].active == 0:
+        wanted = rules.wanted_share(client_of(s, p), size, limiter_shares.rate(s, h, t))
+    if y.asks == 0.0 and y.paid < wanted:
+        ask(s, h, math.ceil(wanted - y.paid), t)
     if y.paid < size:
-        wanted = size
-        if s.peer[p].active == 0:
-            wanted = rules.wanted_share(client_of(s, p), size, limiter_shares.rate(s, h, t))
-        y.written_at, given = share(s, p, math.ceil(wanted - y.paid), t)
-        y.paid += given
+        while y.granted_at == FOREVER:
+            hand_out_next(s, p)
+        t = max(t, y.granted_at)
+        take_grant(y, t)
     y.paid -= size
-    return max(t, y.written_at)
+    y.written_at = t
+    return t
+
+
+@kernel
+def take_grant(y, t):
+    """What an end has asked for and has got by `t` may be written."""
+    if y.asks > 0.0 and y.granted_at <= t:
+        y.paid += y.asks
+        y.asks = 0.0
+
+
+@kernel
+def ask(s, h, wanted, t):
+    """End `h` asks at `t`: what blocks of its peer leave of a quota they work off later, or it waits for its share."""
+    p, y = h >> s.rules.slot_bits, s.tally[h]
+    y.asks, y.given, y.quotas, y.granted_at = wanted, 0.0, 0, t
+    if s.peer[p].active > 0:
+        owed = debt(s, p)
+        s.session[p].left = -owed - wanted
+        y.granted_at = rules.quota_after(client_of(s, p), s.peer[p].start, t + owed / s.peer[p].upload_limit)
+    elif limiter_shares.at_once(s, p, wanted):
+        s.session[p].left -= wanted
+        take_grant(y, t)
+    else:
+        y.granted_at = FOREVER
+
+
+@kernel
+def hand_out(s, p, t):
+    """The quotas of peer `p` up to `t`: while something waits."""
+    session, r, start = s.session[p], client_of(s, p), s.peer[p].start
+    while rules.quota_after(r, start, session.quota_at) <= t and hand_out_next(s, p):
+        pass
+    session.quota_at = max(session.quota_at, t)
+    limiter_shares.settle(s, p, t)
+
+
+@kernel
+def hand_out_next(s, p):
+    """Its next quota, for all that wait; False if nothing does."""
+    session, r, waiting = s.session[p], client_of(s, p), 0
+    base = p << s.rules.slot_bits
+    for h in range(base, base + s.peer[p].end_top):
+        waiting += s.tally[h].asks > 0.0 and s.tally[h].granted_at == FOREVER
+    if waiting == 0:
+        return False
+    session.quota_at = rules.quota_after(r, s.peer[p].start, session.quota_at)
+    limiter_shares.settle(s, p, session.quota_at - 0.5 * client_of(s, p).limiter_interval)
+    session.left = rules.left_to_share(r, session.left, s.peer[p].upload_limit)
+    share = max(session.left, 0.0) / waiting
+    for h in range(base, base + s.peer[p].end_top):
+        y = s.tally[h]
+        if y.asks > 0.0 and y.granted_at == FOREVER and limiter_shares.gets_all(s, h, share):
+            y.granted_at = session.quota_at
+    return True
 
 
 @kernel
 def requests_written(s, h, n, t):
     """When `n` requests are written that end `h` has at `t`; the ACKs for what they bring are charged with them."""
     at, p = message_written(s, h, float(n * s.rules.request_size), t), h >> s.rules.slot_bits
-    if limiter_shares.by_shares(s, p) and client_of(s, p).limit_counts == PACKETS:
-        s.session[p].left -= n * read_headers(s, s.rules.block_size)
+    if limiter_shares.by_shares(s, p) and client_of(s, p).limit_counts == PACKETS and s.peer[p].active == 0:
+        limiter_shares.settle(s, p, at)
+        s.session[p].headers += n * read_headers(s, s.rules.block_size)
     return at
 
 
@@ -75,47 +140,24 @@ def read_headers(s, size):
 
 
 @kernel
-def share(s, p, wanted, t):
-    """When peer `p` has so many bytes to give to an end that asks at `t`, and how many it gives then.
-
-    Blocks, if there are any, leave nothing of a quota; in a debt nobody gets anything.
-    """
-    session, r, limit = s.session[p], client_of(s, p), s.peer[p].upload_limit
-    limiter_shares.settle(s, p, t)
-    if s.peer[p].active > 0:
-        session.left = min(session.left, 0.0)
-    elif limiter_shares.at_once(s, p, wanted):
-        session.left -= wanted
-        return t, wanted
-    n, at = 0, max(t, session.quota_at)
-    while at == t or (session.left < wanted and (n < limiter_shares.QUOTAS or session.left < 1.0)):
-        at = rules.quota_after(r, s.peer[p].start, at)
-        session.left = rules.left_to_share(r, session.left, limit)
-        n += 1
-    given = min(float(wanted), math.floor(session.left))
-    session.left -= given
-    session.quota_at = at
-    return at, given
-
-
-@kernel
 def news_written(s, p, t):
     """When peer `p` writes of a piece that it has at `t` to all its neighbours."""
     if not limiter_shares.by_shares(s, p):
         return released(s, p, t) if s.peer[p].active > 0 else t
-    n = np.int64(s.peer[p].n_order)
-    at, _ = share(s, p, float(n * s.rules.have_size), t)
+    n, size = np.int64(s.peer[p].n_order), float(s.peer[p].n_order * s.rules.have_size)
+    hand_out(s, p, t)
+    waits, owed = not limiter_shares.at_once(s, p, size), debt(s, p)
+    s.session[p].left -= size
     if client_of(s, p).limit_counts == PACKETS:
-        limiter_shares.settle(s, p, t)
         s.session[p].headers += n * rules.HEADERS
-    return at
+    return rules.quota_after(client_of(s, p), s.peer[p].start, t + owed / s.peer[p].upload_limit) if waits else t
 
 
 @kernel
 def news_read(s, p, t):
     """The neighbours of peer `p` have read of a piece of its."""
     for i in range(s.peer[p].n_order):
-        g = other_end(s, s.order[p, i])
+        g = np.int64(s.end[own_end(s, p, s.order[p, i])].mate)
         if limiter_shares.by_shares(s, g >> s.rules.slot_bits):
             limiter_shares.note_read(s, g, float(s.rules.have_size), t)
 
@@ -171,25 +213,45 @@ def charge_packets(s, h, size, came, t):
     if client_of(s, p).limit_counts != PACKETS or not peer.upload_limit < FOREVER or s.rules.linked == 1:
         return
     if peer.active > 0:
+        if shares:
+            limiter_shares.settle(s, p, t)
+            headers += debt(s, p)
+            s.session[p].left += debt(s, p)
         peer.work -= headers / peer.active
         wake(s, p, peer.next_at)
     elif not shares:
         peer.free_at = max(peer.free_at, peer.now) + headers * peer.per_byte
 
 
+@kernel
+def debt(s, p):
+    """What peer `p` has been charged with and has not worked off [B]; 0 if it keeps a limit otherwise."""
+    return max(-s.session[p].left, 0.0) if limiter_shares.by_shares(s, p) else 0.0
+
+
 LEAST_PAYLOAD = 0.05  # of an upload limit that is left, however much comes
+DEBT_TIME = 1.0  # in which a debt is worked off: headers are charged once a second [s]
 
 
 @kernel
 def payload_limit(s, p, came):
     """Upload limit of peer `p` for payload [B/s], to which `came` [B/s] comes, whose ACKs take their part, too."""
-    upload_limit = s.peer[p].upload_limit
-    if client_of(s, p).limit_counts != PACKETS or not upload_limit < FOREVER:
+    upload_limit, owed, part = s.peer[p].upload_limit, debt(s, p) / DEBT_TIME, 0.0
+    if not upload_limit < FOREVER:
         return upload_limit
-    size = s.rules.block_size
-    part = (rules.packet_headers(size + s.rules.header) + rules.HEADERS) / size
-    came *= (read_headers(s, size) + s.rules.request_size + rules.HEADERS) / size
-    return max(upload_limit - came, LEAST_PAYLOAD * upload_limit) / (1.0 + part)
+    if client_of(s, p).limit_counts == PACKETS:
+        size = s.rules.block_size
+        part = (rules.packet_headers(size + s.rules.header) + rules.HEADERS) / size
+        owed += came * (read_headers(s, size) + s.rules.request_size + rules.HEADERS) / size
+    return max(upload_limit - owed, LEAST_PAYLOAD * upload_limit) / (1.0 + part)
+
+
+@kernel
+def work_off(s, p, t, dt):
+    """Blocks of peer `p` with an access link, which were slower by its debt for `dt`, have worked some of it off."""
+    if s.peer[p].active > 0 and limiter_shares.by_shares(s, p):
+        s.session[p].left = -debt(s, p) * max(1.0 - dt / DEBT_TIME, 0.0)
+        limiter_shares.settle(s, p, t)
 
 
 # -- TCP beside uTP ----------------------------------------------------------------------------------------------------

@@ -49,6 +49,7 @@ def move(s, p, t):
             shortest = min(shortest, acknowledge(s, p, u, t, dt))
     link.step = min(max(STEP * shortest, SHORTEST_STEP), LONGEST_STEP)
     limiter.proportion(s, p, t)
+    limiter.work_off(s, p, t, dt)
     fill_downlink(s, p, t)
     fill_uplink(s, p, t, dt)
     share(s, p, t)

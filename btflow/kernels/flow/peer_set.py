@@ -7,7 +7,7 @@ from btflow.kernels.access.state import IN_PARALLEL
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.flow import choking, choking_ranked, ends, lanes, requests, superseeding, windows
 from btflow.kernels.flow.state import NO_LANE, SERVING, UNUSED
-from btflow.kernels.swarm import rates, rules, state, tcp, tracker
+from btflow.kernels.swarm import limiter_shares, rates, rules, state, tcp, tracker
 from btflow.kernels.swarm.choking_ranked import leave_slot, start_choker
 from btflow.kernels.swarm.ends import client_of
 
@@ -274,6 +274,8 @@ def release(s, h, t):
                 leave_slot(s, h, t)
             lanes.close_lane(s, u, t, t)
         choking.delist(s, h)
+    if s.rules.tallied == 1:
+        limiter_shares.leave(s, h)
     e.state = state.FREE
     e.generation += 1
     peer.degree -= 1

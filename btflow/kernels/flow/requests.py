@@ -12,7 +12,7 @@ from btflow.kernels.flow import mail, picking, transport
 from btflow.kernels.flow.ends import drop_wanted, keeps_unchoked, offer, put_wanted, row_of, wake, wants
 from btflow.kernels.flow.state import LEAVES, NO_LANE, SERVING
 from btflow.kernels.random import shuffle
-from btflow.kernels.swarm import rates, rules
+from btflow.kernels.swarm import limiter_shares, rates, rules
 from btflow.kernels.swarm.ends import client_of
 from btflow.kernels.swarm.state import BEGUN_FIRST, FOREVER, NIL, OPEN, SINGLE
 
@@ -98,16 +98,16 @@ def joins(s, u, entry, blocks, n, at, later):
     lane = s.lane[u]
     if lane.runs < JOINS:
         return False
-    run = s.run[u, lane.runs - 1]
+    run, y = s.run[u, lane.runs - 1], np.int64(lane.g) >> s.rules.slot_bits
     if run.entry != entry or run.cancelled != bits.EMPTY:
         return False
     if at == FOREVER:  # they come with a block of the lane the other way, as those of the row must
-        v = ((np.int64(lane.g) >> s.rules.slot_bits) << s.lane_bits) + s.end[lane.g].lane
+        v = (y << s.lane_bits) + s.end[lane.g].lane
         if run.behind == 0 or run.behind != s.net.pull[v].came + mail.committed(s, v, later):
             return False
     elif run.behind != 0:
         return False
-    elif at > run.later + 0.5 * client_of(s, np.int64(lane.g) >> s.rules.slot_bits).limiter_interval > run.later:
+    elif limiter_shares.by_shares(s, y) and at > run.later + 0.5 * client_of(s, y).limiter_interval:
         return False  # they leave with another quota
     else:
         run.later = max(run.later, later)

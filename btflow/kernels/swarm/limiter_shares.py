@@ -53,7 +53,8 @@ def at_once(s, p, size):
 def rate(s, h, t):
     """What end `h` uploads, a mean over five seconds or so that changes with every second of its client's [B/s]."""
     y = s.tally[h]
-    passed = int(t - s.peer[h >> s.rules.slot_bits].start) - y.up_second
+    p = h >> s.rules.slot_bits
+    passed = rules.second_of(client_of(s, p), s.peer[p].start, t) - y.up_second
     if passed > 0:
         second = y.up_bytes + y.up_else
         y.up_rate = (FORGETS * y.up_rate + (1.0 - FORGETS) * second) * math.pow(FORGETS, passed - 1)
@@ -66,7 +67,7 @@ def rate(s, h, t):
 @kernel
 def settle(s, p, t):
     """The headers of seconds of peer `p` that are over at `t` are charged (session_impl.cpp, use_quota_overhead)."""
-    session, second = s.session[p], math.floor(t - s.peer[p].start + rules.ROUNDING)
+    session, second = s.session[p], rules.second_of(client_of(s, p), s.peer[p].start, t)
     if second > session.second:
         session.left -= session.headers
         session.headers = 0.0
@@ -208,20 +209,28 @@ def hand_out(s, p, t):
 
 @kernel
 def give(s, h, share):
-    """End `h` gets its share [B] of a quota; it has what it asked for when that is all there, or it has waited long."""
+    """End `h` gets its share [B] of a quota, and has what it asked for if that is all."""
+    y = s.tally[h]
+    if gets_all(s, h, share):
+        y.paid += y.asks
+        y.asks = 0.0
+        y.quotas = GIVEN
+
+
+@kernel
+def gets_all(s, h, share):
+    """End `h` gets its share [B] of a quota; True if that is all it asked for, or some and it has waited long."""
     session, y = s.session[h >> s.rules.slot_bits], s.tally[h]
     part = min(share, y.asks - y.given)
     session.left -= part
     y.given += part
     y.quotas += 1
     if y.given >= y.asks - ROUNDING:
-        y.paid += y.asks
-    elif y.quotas >= QUOTAS and y.given >= 1.0:
-        y.paid += math.floor(y.given)
-    else:
-        return
-    y.asks = 0.0
-    y.quotas = GIVEN
+        return True
+    if y.quotas >= QUOTAS and y.given >= 1.0:
+        y.asks = math.floor(y.given)
+        return True
+    return False
 
 
 @kernel

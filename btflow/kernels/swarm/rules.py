@@ -555,6 +555,12 @@ def quota_after(r, start, time):
 
 
 @kernel
+def second_of(r, start, time):
+    """Number of its second at `time`: the first ends with the first quota (session_impl.cpp, m_last_second_tick)."""
+    return int(math.floor(time - start - r.limiter_interval + ROUNDING)) + 1
+
+
+@kernel
 def left_to_share(r, left, upload_limit):
     """What there is to share with a new quota, if `left` was not asked for [B] (libtorrent bandwidth_limit.cpp)."""
     return min(left + r.limiter_interval * upload_limit, r.quota_kept * upload_limit)

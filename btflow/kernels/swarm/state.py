@@ -234,6 +234,7 @@ TALLY = record("""
     f8 paid  # what may be written [B]
     f8 asks  # request that waits; 0 for none [B]
     f8 given  # what it has got so far [B]
+    f8 granted_at  # flow fidelity: it has it then [s]
     f8 mail  # messages that wait [B]
     f8 mail_ahead  # those before the block [B]
     f8 up_rate  # what is written, messages and headers too, a mean over five seconds or so [B/s]

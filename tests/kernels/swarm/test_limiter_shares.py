@@ -70,14 +70,14 @@ class Connection:
     def rate(self, t: float) -> float:
         """stat.cpp: a second counts a fifth."""
         mean = 0.0
-        for second in range(int(t - START)):
+        for second in range(seconds(t)):
             mean = 0.8 * mean + 0.2 * (self.sent[second] + self.others[second])
         return mean
 
     def wrote(self, size: int, t: float) -> int:
         """stat.hpp, trancieve_ip_packet: headers of a write; small ones of an instant are one. Returns the headers."""
         headers = 40 * math.ceil(size / 1460) if size > 1460 or self.wrote_at != t else 0
-        self.others[int(t - START)] += headers
+        self.others[seconds(t)] += headers
         self.wrote_at = t
         return headers
 
@@ -146,14 +146,14 @@ class Manager:
             size = c.front.pop(0)
             c.quota -= size
             self.headers += c.wrote(size, t)
-            c.others[int(t - START)] += size
+            c.others[seconds(t)] += size
         if c.front or c.behind:
             self.request(i, 0, t)
 
     def fill(self, i: int, t: float) -> None:
         """peer_connection.cpp, fill_send_buffer, and write_piece once the block is read: first its header asks."""
         c = self.connections[i]
-        little = max(10240.0, 0.5 * c.sent[int(t - START) - 1])
+        little = max(10240.0, 0.5 * c.sent[seconds(t) - 1])
         reads = c.requests > 0 and len(c.buffer) < 2 and sum(c.buffer) < little
         if c.buffer:
             self.request(i, max(16384 if reads else 0, sum(c.buffer)), t)
@@ -173,7 +173,7 @@ class Manager:
                 c.quota -= size
                 c.buffer[0] -= size
                 self.headers += c.wrote(size, t)
-                c.sent[int(t - START)] += size
+                c.sent[seconds(t)] += size
                 if not c.buffer[0]:
                     self.written.append((t, i))
                     del c.buffer[0]
@@ -243,6 +243,11 @@ def tick_after(t: float) -> float:
     return START + INTERVAL * (math.floor((t - START) / INTERVAL + 1e-9) + 1)
 
 
+def seconds(t: float) -> int:
+    """session_impl.cpp: the last one was 0.9 s before the start, so the first ends with the first tick."""
+    return math.floor(t - START - INTERVAL + 1e-9) + 1
+
+
 def close(mine: list[tuple[float, int]], other: list[tuple[float, int]]) -> bool:
     """Return whether both are the same blocks at the same times, in any order within an instant."""
     first, second = (sorted((round(t, 6), i) for t, i in written) for written in (mine, other))
@@ -304,7 +309,7 @@ def follow(engine: Engine, manager: Manager, stalls: dict[int, float], begin: fl
                 manager.order.append(i)
         if abs(now - tick_after(now - 1e-6)) < 1e-9:
             manager.update_quotas(now)
-            if abs(now - START - round(now - START)) < 1e-9:
+            if seconds(now) > seconds(now - 1e-6):
                 manager.second_tick()
             for i, c in enumerate(manager.connections):
                 if c.front and c.quota:
