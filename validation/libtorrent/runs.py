@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from btflow.errors import InputError, SimulationError
+from btflow.errors import SimulationError
 from btflow.files import replacing
 from validation.clients.figures import Figures, completion
 from validation.libtorrent import toolchain
@@ -173,16 +173,13 @@ def predict(settings: Sequence[Setting], sample: str, again: bool, replicas: int
 
 
 def measure(settings: Sequence[Setting], sample: str, runs: int, jobs: int) -> Iterator[str]:
-    """Run by the oracle what is missing; yield a line of each run.
-
-    Raises:
-        InputError: A setting has no prediction yet.
-    """
+    """Run by the oracle what is missing of settings that have a prediction; yield a line of each run."""
     known = read(sample)
     predicted = {one.setting for one in known if one.who != "oracle"}
     for setting in settings:
         if setting.name not in predicted:
-            raise InputError("setting", setting.name, "has no prediction yet", "one that `predict` was called for")
+            yield f"{setting.name}: has no prediction yet, so it is not run"
+    settings = [setting for setting in settings if setting.name in predicted]
     programs = {version: toolchain.build(version) for version in {setting.version for setting in settings}}
     todo = [
         (setting, seed)

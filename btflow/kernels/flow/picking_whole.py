@@ -21,9 +21,10 @@ from btflow.kernels.swarm.whole_pieces import all_blocks
 @kernel
 def next_piece(s, u, y, row):
     """The piece from which lane `u` is asked for blocks, or NOTHING; `row` of `has` says what its uploader has."""
-    own, held = s.tally[s.lane[u].g], s.peer[y].n_log
-    kept = any_free, free, is_open, shared, picking.there, eligible
-    piece = whole_pieces.next_piece(s, u, own, y, row, held, begun_and_free(s, y), *kept)
+    own, held, begun = s.tally[s.lane[u].g], s.peer[y].n_log, begun_and_free(s, y)
+    piece = whole_pieces.next_piece(
+        s, u, own, y, row, held, begun, any_free, free, is_open, shared, picking.there, eligible
+    )
     if piece != picking.NOTHING and picking.rows_taken(s, y) and not is_begun(s, y, piece):
         return picking.NOTHING
     return piece

@@ -225,8 +225,10 @@ def next_piece(s, h):
     p, q = h >> s.rules.slot_bits, neighbour(s, h)
     if client_of(s, p).picker == FEWEST_LEFT:
         return fewest_left(s, h)
-    kept = any_free, free, is_open, shared, picking.there, eligible
-    return whole_pieces.next_piece(s, h, s.tally[h], p, q, s.n_log[p], begun_and_free(s, p), *kept)
+    held, begun = s.n_log[p], begun_and_free(s, p)
+    return whole_pieces.next_piece(
+        s, h, s.tally[h], p, q, held, begun, any_free, free, is_open, shared, picking.there, eligible
+    )
 
 
 @kernel
