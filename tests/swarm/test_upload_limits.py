@@ -22,11 +22,13 @@ def download(client: str, limit: int, fidelity: str) -> Any:
     scenario = btflow.load(
         "flashcrowd", leechers=1, utp_share="0%", buffer="200 ms", rtt="30 ms", file_size="40 MB", client=client, **fast
     )
-    return btflow.simulate(scenario.set(**{"classes.tcp.upload_limit": f"{limit} KiB/s"}), seed=1, fidelity=fidelity)
+    limited = scenario.set(**{"classes.tcp.upload_limit": f"{limit} KiB/s"})
+    return btflow.simulate(limited, seed=1, replicas=8, fidelity=fidelity)
 
 
 def seconds(result: Any) -> float:
-    return float(result.completion_time.values[0, -1])
+    """Return the mean of the swarms: the last burst is fetched in debt, and how long that is is chance."""
+    return float(result.completion_time.values[:, -1].mean())
 
 
 @pytest.mark.parametrize("fidelity", ["full", "flow"])
@@ -49,6 +51,6 @@ def test_requests_alone_count_where_headers_do_not(limit: int, fidelity: str) ->
 @pytest.mark.parametrize("limit", LIMITS)
 def test_what_a_peer_sends_keeps_its_limit_over_time(limit: int) -> None:
     result = download("libtorrent-2", limit, "full")
-    sent = float(result.uplink_bytes.sum("traffic").values[0, -1])
+    sent = float(result.uplink_bytes.sum("traffic").values[:, -1].mean())
     # a second of headers, at most 500 blocks' worth under way, may be in debt at the end; ACKs ride on fewer packets
     assert sent <= limit * 1024 * (seconds(result) + 3.0) + 500 * (READ + REQUEST)
