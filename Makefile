@@ -17,7 +17,7 @@ $(shell rm -f $(BIN)/pip $(VENV)/.run $(VENV)/.notebook $(VENV)/.docs $(VENV)/.d
 .PHONY: $(BIN)/python
 endif
 
-.PHONY: demo test test-rest test-all search explore lab notebooks lint format docs figures validate packet-level real-clients lines bench bench-simgrid calibrate clean
+.PHONY: demo test test-rest test-all search explore lab notebooks lint format docs figures validate packet-level libtorrent-oracle real-clients lines bench bench-simgrid calibrate clean
 
 demo: $(VENV)/.run  ## the 2010 cluster experiment, beside the paper's figures
 	$(BIN)/python -m validation.demo
@@ -74,6 +74,9 @@ validate: $(VENV)/.run  ## every published claim, checked by running the swarms,
 
 packet-level:  ## the packet-level reference by ns-3: needs g++, takes an hour of one core
 	$(PYTHON) -m validation.packet_level.run
+
+libtorrent-oracle: $(VENV)/.run  ## libtorrent itself in virtual time: needs g++, git, Boost and OpenSSL; an hour of one core
+	$(BIN)/python -m validation.libtorrent build
 
 # CELLS=a,b for some cells, RUNS for other than 3 runs of each, BED=1 to measure beside another that runs already
 real-clients: $(VENV)/.run  ## swarms of real clients in network namespaces, beside the simulator: validation/clients.md; root, hours

@@ -75,5 +75,18 @@ def log(sample: Sample, only: Only, out: Path, kinds: str = "", seed: int = 1) -
     runs.real(setting, seed, toolchain.build(setting.version), out, kinds)
 
 
+@app.command()
+def replay(sample: Sample, only: Only, path: Path) -> None:
+    """Make the decisions of a log again by the simulator's rules: which come out alike, and the first that does not."""
+    import numba
+
+    numba.config.DISABLE_JIT = 1  # Python calls the rules one by one
+    from validation.libtorrent import replay as again
+
+    (setting,) = _settings(sample, only)
+    for found in again.replay(setting, path):
+        typer.echo(found.text)
+
+
 if __name__ == "__main__":
     sys.exit(run_app(app, "validation.libtorrent", "interrupted; what has been run is kept"))

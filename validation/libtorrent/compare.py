@@ -83,7 +83,8 @@ def table(settings: Sequence[Setting], rows: Sequence[Row], who: str) -> list[st
             f"{s.name} {s.version} {s.leechers:3} x {s.pieces:3} of {s.piece_size >> 10:4} KiB, "
             f"{s.rate / 1e3:5.1f} kB/s by {s.bound:6} limit {s.limit / 1e3:5.1f} {s.counts:8} "
             f"seed x{s.seed_rate / s.rate:4.1f} {s.transport:4} buffer {s.buffer if s.links else 0:3} "
-            f"slots {s.slots:2} fast {s.allowed_fast} {1000 * s.rtt:4.0f} ms {100 * s.loss:3.1f}% {'churn' if s.churn else '     '}: "
+            f"slots {s.slots:2} fast {s.allowed_fast} {1000 * s.rtt:4.0f} ms {100 * s.loss:3.1f}% "
+            f"{'churn' if s.churn else '     '}: "
             f"{mean:6.1f} +- {se:4.1f} s, {ours[s.name, 'mean'][0]:6.1f}: {100 * found[s.name, 'mean']:+5.1f}% "
             f"p10 {100 * found[s.name, 'p10']:+5.1f} p90 {100 * found[s.name, 'p90']:+5.1f} queues {queues}"
         )

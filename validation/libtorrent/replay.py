@@ -6,8 +6,9 @@ A log is lines of JSON; the first says which libtorrent wrote it. `log` of the c
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 from btflow.errors import InputError
 from btflow.kernels.swarm import rules
 from btflow.kernels.swarm.state import RANK, TALLY
-from validation.libtorrent.settings import BLOCK, Setting
+from validation.libtorrent.settings import BLOCK, Setting, model_text
 from validation.libtorrent.toolchain import VERSIONS
 
 FORMAT = 1
@@ -30,7 +31,6 @@ class Replayed:
     alike: int = 0
     number: int = 0
     first: str = ""
-    kinds: dict[str, int] = field(default_factory=dict)
 
     def note(self, alike: bool, decision: dict[str, Any], ours: object) -> None:
         """Count a decision."""
@@ -79,14 +79,20 @@ def _parsed(path: Path, number: int, line: str, allowed: str) -> dict[str, Any]:
     return found
 
 
-def replay(setting: Setting, client: Any, path: Path) -> list[Replayed]:
-    """Make all decisions of a log again.
+def constants(setting: Setting) -> Any:
+    """Return the constants of a setting's client as the kernels have them."""
+    import btflow
+    from btflow.swarm.program import compile_scenario
 
-    Args:
-        setting: The swarm that it is of.
-        client: The client's constants, as the kernels have them.
-        path: The log.
-    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"{setting.name}.toml"
+        path.write_text(model_text(setting), encoding="utf-8")
+        return compile_scenario(btflow.load(str(path))).client.view(np.recarray)[0]
+
+
+def replay(setting: Setting, path: Path) -> list[Replayed]:
+    """Make all decisions of a setting's log again."""
+    client = constants(setting)
     found = {kind: Replayed(kind) for kind in ("choke", "optimistic", "queue", "share")}
     for decision in read(path):
         kind = decision.get("kind")
@@ -96,10 +102,10 @@ def replay(setting: Setting, client: Any, path: Path) -> list[Replayed]:
                 alike = sorted(decision["order"][: max(decision["kept"], 0)]) == ours
             elif kind == "optimistic":
                 ours = optimistic(decision)
-                alike = sorted(decision["order"][: decision["slots"]]) == ours
+                alike = sorted(one[0] for one in decision["order"][: decision["slots"]]) == ours
             elif kind == "queue" and not decision["slow"]:
-                ours = int(client.pipeline_seconds * decision["rate"] / BLOCK)
-                alike = decision["size"] == ours
+                ours = rules.queue_of_rate(client, BLOCK, float(decision["rate"]), decision["most"])
+                alike = min(max(decision["size"], int(client.pipeline_floor)), decision["most"]) == ours
             elif kind == "share":
                 ours = share(decision)
                 alike = decision["given"] == ours
@@ -114,18 +120,14 @@ def replay(setting: Setting, client: Any, path: Path) -> list[Replayed]:
 def choke(setting: Setting, client: Any, decision: dict[str, Any]) -> list[int]:
     """Return the peers that keep a slot in a round."""
     candidates = decision["from"]
-    keys, ends = np.zeros(len(candidates) + 1, RANK), np.array([one[0] for one in candidates], np.int64)
-    tally = np.zeros(1, TALLY)[0]
+    keys, ends = np.recarray(len(candidates) + 1, RANK), np.array([one[0] for one in candidates], np.int64)
+    tally = np.zeros(1, TALLY).view(np.recarray)[0]
     for key, (_, got, sent, sent_since, choked, _, since) in zip(keys, candidates, strict=False):
         tally["got"], tally["sent"], tally["sent_since"] = got, sent, sent_since
         tally["unchoked_at"] = -since
-        _rank(client, key, tally, setting.piece_size, choked == 0)
+        rules.rank_by_round(client, key, tally, 0.0, setting.piece_size, choked == 0, 0.0)
     rules.split(keys, ends, len(ends), decision["slots"])
     return sorted(int(end) for end in ends[: max(decision["kept"], 0)])
-
-
-def _rank(client: Any, key: Any, tally: Any, piece_size: int, unchoked: bool) -> None:
-    rules.rank_by_round.py_func(client, key, tally, 0.0, piece_size, unchoked, 0.0)
 
 
 def optimistic(decision: dict[str, Any]) -> list[int]:

@@ -81,9 +81,7 @@ def real(setting: Setting, seed: int, program: Path, log: Path | None = None, ki
         path = Path(folder) / "settings"
         path.write_text(oracle_text(setting, seed), encoding="utf-8")
         asked = {"ORACLE_LOG": str(log.absolute()), "ORACLE_KINDS": kinds or "all"} if log else {}
-        ended = subprocess.run(
-            [str(program), str(path)], env=asked, capture_output=True, text=True, check=False
-        )
+        ended = subprocess.run([str(program), str(path)], env=asked, capture_output=True, text=True, check=False)
     if ended.returncode:
         told = (ended.stderr.strip() or f"ended with {ended.returncode}").splitlines()[-1]
         raise SimulationError(f"{setting.name}: oracle: {told}")
