@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Literal
@@ -28,11 +29,12 @@ def _settings(sample: str, only: str) -> list:  # type: ignore[type-arg]
 def build() -> None:
     """Fetch and compile both versions."""
     from validation.libtorrent import toolchain
+    from validation.packet_level.toolchain import ToolchainError
 
     try:
         for version in toolchain.VERSIONS:
             typer.echo(f"libtorrent {version}: {toolchain.build(version)}")
-    except toolchain.ToolchainError as error:
+    except ToolchainError as error:
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(1) from None
 
@@ -78,9 +80,7 @@ def log(sample: Sample, only: Only, out: Path, kinds: str = "", seed: int = 1) -
 @app.command()
 def replay(sample: Sample, only: Only, path: Path) -> None:
     """Make the decisions of a log again by the simulator's rules: which come out alike, and the first that does not."""
-    import numba
-
-    numba.config.DISABLE_JIT = 1  # Python calls the rules one by one
+    os.environ["NUMBA_DISABLE_JIT"] = "1"  # Python calls the rules one by one
     from validation.libtorrent import replay as again
 
     (setting,) = _settings(sample, only)

@@ -23,6 +23,10 @@ FAST = 12.5e6
 """Rate of links that are too fast to matter [B/s]."""
 
 
+Transport = Literal["tcp", "utp", "half"]
+Bound = Literal["client", "link"]
+
+
 @dataclass(frozen=True)
 class Setting:
     """A swarm of one client. Rates are in B/s, times in s."""
@@ -35,13 +39,13 @@ class Setting:
     rate: float
     """What a leecher can upload."""
     seed_rate: float
-    bound: Literal["client", "link"]
+    bound: Bound
     """Whether the client's limit or the access link bounds it."""
     limit: float
     """Upload limit of leechers; 0 for none."""
     counts: Literal["packets", "messages"]
     """What counts against limits."""
-    transport: Literal["tcp", "utp", "half"]
+    transport: Transport
     links: bool
     """False: without access links."""
     buffer: int
@@ -94,7 +98,7 @@ class Setting:
 
 
 def _log(chance: random.Random, low: float, high: float) -> float:
-    return low * (high / low) ** chance.random()
+    return float(low * (high / low) ** chance.random())
 
 
 def _digits(value: float) -> float:
@@ -112,8 +116,8 @@ def draw(sample: str) -> Iterator[Setting]:
         rate = _digits(min(_log(chance, 15e3, 400e3), TRAFFIC / leechers / LEAST_TIME))
         size = min(rate * _log(chance, LEAST_TIME, MOST_TIME), TRAFFIC / leechers)
         piece_size = min(max(2 ** round(math.log2(size / _log(chance, 4, 400))), 2 * BLOCK), 2**22)
-        transport = chance.choice(("tcp", "utp", "half"))
-        bound = chance.choice(("client", "link"))
+        transport: Transport = chance.choice(("tcp", "utp", "half"))
+        bound: Bound = chance.choice(("client", "link"))
         limited_too = bound == "link" and chance.random() < 0.25
         share = chance.uniform(0.5, 0.95)
         without = chance.random() < 0.5

@@ -28,10 +28,12 @@ VERSIONS = {
 FOLDERS = {"libtorrent": ".", "libsimulator": "simulation/libsimulator", "try_signal": "deps/try_signal"}
 HEADERS = {"boost/asio.hpp": "libboost-dev", "openssl/sha.h": "libssl-dev"}
 OURS = ("network.cc", "tcp.cc", "sockets.cc", "oracle.cc")
-FLAGS = ("-std=c++17", "-O2", "-w", "-DTORRENT_BUILD_SIMULATOR", "-DTORRENT_USE_LIBCRYPTO", "-DTORRENT_DISABLE_DHT")
-FLAGS += ("-DNDEBUG", "-DBOOST_ASIO_ENABLE_CANCELIO", "-DBOOST_ASIO_NO_DEPRECATED", "-D_FILE_OFFSET_BITS=64")
-FLAGS += ("-DBOOST_SYSTEM_NO_DEPRECATED", "-DBOOST_MULTI_INDEX_DISABLE_SERIALIZATION", "-DTORRENT_EXPORT_EXTRA")
-FLAGS += ("-DTORRENT_USE_RTC=0",)
+DEFINED = (
+    "TORRENT_BUILD_SIMULATOR TORRENT_USE_LIBCRYPTO TORRENT_DISABLE_DHT TORRENT_USE_RTC=0 TORRENT_EXPORT_EXTRA NDEBUG"
+)
+DEFINED += " BOOST_ASIO_ENABLE_CANCELIO BOOST_ASIO_NO_DEPRECATED BOOST_SYSTEM_NO_DEPRECATED"
+DEFINED += " BOOST_MULTI_INDEX_DISABLE_SERIALIZATION _FILE_OFFSET_BITS=64"
+FLAGS = ("-std=c++17", "-O2", "-w", *(f"-D{name}" for name in DEFINED.split()))
 
 
 @dataclass(frozen=True)
