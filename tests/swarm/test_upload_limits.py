@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import btflow
+from btflow.options import Fidelity
 
 BLOCKS = 2442
 """Of 40 MB."""
@@ -16,7 +17,7 @@ REQUEST = 17
 LIMITS = (5, 10, 30)
 
 
-def download(client: str, limit: int, fidelity: str) -> Any:
+def download(client: str, limit: int, fidelity: Fidelity) -> Any:
     """Return the result of one leecher with an upload limit [KiB/s] behind one fast seed."""
     fast = dict.fromkeys(("uplink", "seed_uplink", "downlink"), "200 Mbit/s")
     scenario = btflow.load(
@@ -33,14 +34,14 @@ def seconds(result: Any) -> float:
 
 @pytest.mark.parametrize("fidelity", ["full", "flow"])
 @pytest.mark.parametrize("limit", LIMITS)
-def test_requests_and_acks_share_an_upload_limit(limit: int, fidelity: str) -> None:
+def test_requests_and_acks_share_an_upload_limit(limit: int, fidelity: Fidelity) -> None:
     by_hand = BLOCKS * (READ + REQUEST) / (limit * 1024)
     assert seconds(download("libtorrent-2", limit, fidelity)) == pytest.approx(by_hand, rel=0.15)
 
 
 @pytest.mark.parametrize("fidelity", ["full", "flow"])
 @pytest.mark.parametrize("limit", LIMITS)
-def test_requests_alone_count_where_headers_do_not(limit: int, fidelity: str) -> None:
+def test_requests_alone_count_where_headers_do_not(limit: int, fidelity: Fidelity) -> None:
     kept = 3.0  # quota_kept
     without = seconds(download("qbittorrent-5", 10**6, fidelity))
     took = seconds(download("qbittorrent-5", limit, fidelity))
