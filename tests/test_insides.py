@@ -151,6 +151,7 @@ TREES = {
     path.relative_to(ROOT.parent).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
     for folder in ("btflow", "tests", "tools", "validation")
     for path in sorted((ROOT.parent / folder).rglob("*.py"))
+    if ".libtorrent" not in path.parts  # which is fetched
 }
 
 

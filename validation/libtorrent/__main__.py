@@ -78,6 +78,24 @@ def log(sample: Sample, only: Only, out: Path, kinds: str = "", seed: int = 1) -
 
 
 @app.command()
+def trace(sample: Sample, only: Only, out: Path, seed: int = 1) -> None:
+    """Write the decisions of one run by the simulator to a file, as `log` does of libtorrent's."""
+    from validation.libtorrent import trace as traced
+
+    (setting,) = _settings(sample, only)
+    traced.write(setting, out, seed)
+
+
+@app.command()
+def beside(real: Path, ours: Path) -> None:
+    """Compare a log with a trace: how many decisions, and how their distributions differ."""
+    from validation.libtorrent import replay as logs, trace as traced
+
+    for line in traced.beside(logs.read(real), logs.read(ours)):
+        typer.echo(line)
+
+
+@app.command()
 def replay(sample: Sample, only: Only, path: Path) -> None:
     """Make the decisions of a log again by the simulator's rules: which come out alike, and the first that does not."""
     os.environ["NUMBA_DISABLE_JIT"] = "1"  # Python calls the rules one by one

@@ -16,6 +16,7 @@ from numba import typeof
 from btflow import load, simulate
 from btflow.kernels.flow import engine
 from btflow.kernels.flow.state import LINK, MOST_BEGUN, PULL, Flow
+from btflow.kernels.link.state import CUBIC
 from btflow.kernels.swarm.state import FOREVER
 from btflow.swarm import flow
 from btflow.swarm.program import Program, compile_scenario
@@ -248,7 +249,7 @@ def test_an_ack_rides_only_on_data_that_leave_before_it_is_due(
     pull.rate = 100.0
     monkeypatch.setattr(windows, "reverse_rate", lambda *_: back)
     s = SimpleNamespace(net=SimpleNamespace(pull=pull))
-    assert windows.segments_per_ack(s, 0, SimpleNamespace(ack_every=2)) == pytest.approx(segments)
+    assert windows.segments_per_ack(s, 0, SimpleNamespace(ack_every=2, law=CUBIC)) == pytest.approx(segments)
 
 
 def test_a_queue_of_windows_holds_what_the_path_does_not() -> None:

@@ -104,7 +104,8 @@ def sender(lanes: list[tuple[float, float]], rate: float, cap: float, waits: flo
     peer = SimpleNamespace(upload_limit=cap, top=len(lanes), klass=0)
     plain = SimpleNamespace(limit_counts=MESSAGES, mixed_mode=PREFER_TCP)
     net = SimpleNamespace(link=[link, *links], pull=pulls)
-    return SimpleNamespace(net=net, peer=[peer], client=[plain], lane_bits=3, finish=np.zeros(len(lanes)))
+    rules, finish = SimpleNamespace(tallied=0), np.zeros(len(lanes))
+    return SimpleNamespace(net=net, peer=[peer], client=[plain], lane_bits=3, finish=finish, rules=rules)
 
 
 @given(LANES, st.floats(1e3, 1e6))

@@ -45,7 +45,7 @@ def closed_form(requests: list[Request], cap: Fraction) -> tuple[dict[tuple[int,
             s.begun.piece[u + 1, piece] = piece
     written: dict[tuple[int, int], float] = {}
 
-    def got_block(s: Any, u: int, _: int, entry: int, b: int, bytes_: int, stale: bool, t: float) -> bool:
+    def got_block(s: Any, u: int, _: int, entry: int, b: int, bytes_: int, stale: bool, __: float, t: float) -> bool:
         assert not stale
         assert bytes_ == size((int(entry), int(b)))
         assert (int(entry), int(b)) not in written
