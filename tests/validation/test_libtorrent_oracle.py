@@ -7,13 +7,14 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import btflow
 from btflow.errors import InputError
-from validation.libtorrent import compare, replay, settings, toolchain
+from validation.libtorrent import compare, replay, settings, toolchain, trace
 from validation.libtorrent.runs import Row
 from validation.packet_level.toolchain import ToolchainError
 
@@ -111,6 +112,20 @@ def test_a_log_of_another_version_or_a_damaged_one_is_refused(tmp_path: Path, te
     log.write_text(text)
     with pytest.raises(InputError, match=told):
         list(replay.read(log))
+
+
+def test_a_trace_has_every_request_and_reads_as_a_log_does(tmp_path: Path) -> None:
+    drawn = next(one for one in settings.draw("development") if one.name == "d12")
+    small, path = replace(drawn, leechers=3, pieces=4, piece_size=2 * settings.BLOCK), tmp_path / "trace"
+    trace.write(small, path)
+    decisions = list(replay.read(path))
+    for peer in range(1, small.leechers + 1):
+        asked = {(one["piece"], one["block"]) for one in decisions if (one["kind"], one["peer"]) == ("request", peer)}
+        assert asked == {(piece, block) for piece in range(4) for block in range(2)}
+    rounds = [one for one in decisions if one["kind"] == "choke"]
+    assert all(len(one["order"]) <= small.slots + 1 for one in rounds)
+    assert any(one["order"] for one in rounds)
+    assert "distance 0.00" in trace.beside(replay.read(path), replay.read(path))[-1]
 
 
 def test_errors_are_of_means_over_runs() -> None:

@@ -24,30 +24,38 @@ if TYPE_CHECKING:
 KINDS = ("choke", "request")
 
 
+EVENTS, AHEAD = 25, 0.05
+"""Events between two looks, and how long before a round of its choker a peer is looked at [s]."""
+
+Round = tuple[float, list[list[float]], list[int]]
+"""When a peer's choker last ran, its candidates as the oracle logs them, and whom the peer serves."""
+
+
 class Watch:
-    """Writes a line for each round of a choker and for each request; a `btflow.swarm.run.Watch`."""
+    """Writes a line for each round of a choker and for each request; a `btflow.swarm.run.Watch`.
+
+    What a round is made from is as it was at most `EVENTS` events before.
+    """
 
     def __init__(self, file: Any) -> None:
         self._file = file
         self._asked: NDArray[np.int64] | None = None
-        self._before: tuple[int, float, list[list[float]], list[int]] | None = None
+        self._before: dict[int, Round] = {}
 
     def __call__(self, s: Any, _: Any) -> int:
-        """Look at what the last event changed; return 1, the events until the next look."""
+        """Look at what the last events changed; return how many may pass until the next look."""
         from btflow.kernels.swarm import state as k
 
         now = float(s.clock.now[0])
-        if self._before is not None:
-            peer, round_at, candidates, unchoked = self._before
+        for peer, (round_at, candidates, unchoked) in self._before.items():
             if s.session["round_at"][peer] != round_at:
                 after = _unchoked(s, peer, k)
-                order = [*(q for q in after if q not in unchoked), *(q for q in after if q in unchoked)]
-                self._write(
-                    now, "choke", peer, slots=int(s.peer["upload_slots"][peer]), order=order, **{"from": candidates}
-                )
+                order = sorted(after, key=lambda q: (q in unchoked, q))
+                slots = int(s.peer["upload_slots"][peer])
+                self._write(now, "choke", peer, slots=slots, order=order, **{"from": candidates})
         self._requests(s, now, k)
-        self._before = _next_round(s, k)
-        return 1
+        self._before = _next_rounds(s, k)
+        return EVENTS
 
     def _requests(self, s: Any, now: float, k: Any) -> None:
         asked = np.asarray(s.conn["dn_tail"], np.int64)
@@ -77,15 +85,17 @@ def _unchoked(s: Any, peer: int, k: Any) -> list[int]:
     return [int(q) >> s.rules.slot_bits for q in np.asarray(s.mate[ends])[s.up[ends] & k.UNCHOKED != 0]]
 
 
-def _next_round(s: Any, k: Any) -> tuple[int, float, list[list[float]], list[int]] | None:
-    """Return whose choker runs next, when it last did, its candidates, as the oracle logs them, and whom it serves."""
+def _next_rounds(s: Any, k: Any) -> dict[int, Round]:
+    """Return the peers whose chokers run next, and from what they would choose now."""
     peers = s.rules.peers
     nodes = s.node[peers : 2 * peers]
     due = np.where(nodes["bucket"] >= 0, nodes["time"], np.inf)
-    peer = int(np.argmin(due))
-    if not np.isfinite(due[peer]):
-        return None
-    ends, now = _ends(s, peer), due[peer]
+    soon = float(due.min()) + AHEAD
+    return {int(peer): _round(s, int(peer), float(due[peer]), k) for peer in np.nonzero(due <= soon)[0]}
+
+
+def _round(s: Any, peer: int, at: float, k: Any) -> Round:
+    ends = _ends(s, peer)
     up, tally, mate = s.up[ends], s.tally[ends], s.mate[ends]
     candidates = [
         [
@@ -95,11 +105,11 @@ def _next_round(s: Any, k: Any) -> tuple[int, float, list[list[float]], list[int
             int(tally["sent_since"][i]),
             int(up[i] & k.UNCHOKED == 0),
             int(up[i] & k.OPTIMISTIC != 0),
-            round(float(now - tally["unchoked_at"][i]), 6),
+            round(float(at - tally["unchoked_at"][i]), 6),
         ]
         for i in np.nonzero(up & k.INTERESTED_IN_US)[0]
     ]
-    return peer, float(s.session["round_at"][peer]), candidates, _unchoked(s, peer, k)
+    return float(s.session["round_at"][peer]), candidates, _unchoked(s, peer, k)
 
 
 def write(setting: Setting, path: Path, seed: int = 1) -> None:
