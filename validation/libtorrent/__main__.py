@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from validation.command import application, chosen, run_app
+from validation.libtorrent.settings import Setting, draw
 
 app = application(no_args_is_help=True)
 
@@ -18,9 +19,7 @@ Only = Annotated[str, typer.Option(metavar="A,B", help="Settings; all by default
 Jobs = Annotated[int, typer.Option(min=1, help="Runs at once.")]
 
 
-def _settings(sample: str, only: str) -> list:  # type: ignore[type-arg]
-    from validation.libtorrent.settings import draw
-
+def _settings(sample: str, only: str) -> list[Setting]:
     drawn = {one.name: one for one in draw(sample)}
     return [drawn[name] for name in chosen("--only", only, drawn, "a setting of this sample")]
 

@@ -62,8 +62,9 @@ def points(settings: Sequence[Setting], rows: Sequence[Row], who: str) -> dict[s
     for setting in settings:
         keys = [(setting.name, f"{name}.mean") for name in ("utp", "tcp")]
         if all(key in real and key in ours for key in keys):
-            found[setting.name] = tuple(100.0 * (of[keys[0]][0] / of[keys[1]][0] - 1.0) for of in (real, ours))
-    return found  # type: ignore[return-value]
+            there, here = (100.0 * (of[keys[0]][0] / of[keys[1]][0] - 1.0) for of in (real, ours))
+            found[setting.name] = there, here
+    return found
 
 
 def table(settings: Sequence[Setting], rows: Sequence[Row], who: str) -> list[str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import subprocess
 import tempfile
 import time
@@ -203,8 +202,3 @@ def measure(settings: Sequence[Setting], sample: str, runs: int, jobs: int) -> I
             known += rows_of(setting, "oracle", setting.version, [found], seed)
             write(sample, known)
             yield f"{setting.name}, run {seed}: mean {found['mean']:.1f} s ({took:.0f} s)"
-
-
-def cores() -> int:
-    """Number of processors."""
-    return os.cpu_count() or 1
