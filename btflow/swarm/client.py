@@ -168,6 +168,10 @@ class Client(FrozenModel):
     rerequest_interval: Interval
     """Shortest time between two announces of a client short of peers [s]."""
 
+    extended_size: Count = 0
+    """Length of its extension handshake (BEP 10) [B]; 0: it has none."""
+    exchange_interval: Duration = 0.0
+    """Time after which neighbours hear of new peers (BEP 11) [s]; 0: never."""
     handshake_size: Bytes
     """Length of a handshake [B]."""
     piece_header: Bytes
@@ -184,7 +188,7 @@ class Client(FrozenModel):
         """Time between two looks of the client at all its connections [s]; 0 if its rules need none."""
         if self.request_interval > 0.0:
             return self.request_interval
-        timed = self.retry_interval > 0.0 or self.mixed_mode == "peer-proportional"
+        timed = self.retry_interval > 0.0 or self.exchange_interval > 0.0 or self.mixed_mode == "peer-proportional"
         return SECOND if timed else 0.0
 
     def upload_slots(self, upload_limit: float) -> int:

@@ -59,7 +59,7 @@ def flush(x, h, t):
     n = c.out_first
     while n != NONE:
         following = np.int64(s.node[n].next)
-        size = messages.message_bytes(s, np.int64(s.node[n].kind))
+        size = messages.message_bytes(s, np.int64(s.node[n].kind), np.int64(s.node[n].arg))
         f.wrote += size
         total += size
         append(x, f, n)
@@ -77,7 +77,7 @@ def send_paid(x, h, t):
     total, i = 0, connections.control_flow(s, h)
     while c.out_first != NONE:
         n = c.out_first
-        size = messages.message_bytes(s, np.int64(s.node[n].kind))
+        size = messages.message_bytes(s, np.int64(s.node[n].kind), np.int64(s.node[n].arg))
         if limiter_shares.pay_mail(s, h, size, state.SINGLE, t) == 0:
             break
         c.out_first = s.node[n].next

@@ -10,7 +10,7 @@ from btflow.kernels import bits
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.flow import downloading, ends, lanes, mail, transport
 from btflow.kernels.flow.state import FAST, NO_LANE, SERVING
-from btflow.kernels.swarm import rules
+from btflow.kernels.swarm import extended, rules
 from btflow.kernels.swarm.choking_ranked import favour, keep_first, leave_slot
 from btflow.kernels.swarm.ends import client_of, lower_flag
 from btflow.kernels.swarm.state import AT_ONCE, KEPT, NIL, OPTIMISTIC, UNCHOKED
@@ -46,7 +46,8 @@ def ahead(s, p, h, t):
 @kernel
 def look(s, p, t):
     """A second of the client is over that it has waited for: it looks at its two timers."""
-    r, peer, session = client_of(s, p), s.peer[p], s.session[p]
+    r, peer, session, base = client_of(s, p), s.peer[p], s.session[p], p << s.rules.slot_bits
+    extended.exchange(s, p, (base, base + peer.end_top), ends.is_open, ends.neighbour, send_extended, t)
     if rules.begins_round(r, session, np.int64(peer.degree), t):
         n = rank(s, p, t)
         keep_first(s, r, session, n, np.int64(peer.upload_slots), t)
@@ -69,6 +70,12 @@ def look(s, p, t):
             session.choke_due = t
     peer.tick_at = rules.next_look(session, peer.start, t)
     wake_for(s, p, peer.tick_at)
+
+
+@kernel
+def send_extended(s, h, size, t):
+    """Write an extended message of `size` bytes on end `h`: what it says is of no use to flow."""
+    transport.arrival(s, h >> s.rules.slot_bits, h, size, t)
 
 
 @kernel

@@ -162,6 +162,7 @@ def request_whole(s, u, t):
     if lane.outstanding == 0:
         own.asks_since = t
     row = row_of(s, p, np.int64(lane.h))
+    whole_pieces.look_anew(s, own, y, s.peer[y].n_log)
     while lane.outstanding < most and requests.room(s, u):
         piece = picking_whole.next_piece(s, u, y, row)
         if piece == picking.NOTHING:

@@ -11,7 +11,7 @@ from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.flow.state import FAST, GONE, LEAVES, NO_LANE
 from btflow.kernels.swarm import rules
 from btflow.kernels.swarm.ends import client_of
-from btflow.kernels.swarm.state import ANY, FOREVER, LOOK, NIL, UNREQUESTED_PIECES
+from btflow.kernels.swarm.state import ANY, FOREVER, LOOK, NIL, OPEN, UNREQUESTED_PIECES
 
 NONE = np.int64(-1)
 
@@ -37,6 +37,18 @@ def schedule(s, p, at):
         return
     link.look_at = at
     post(s, at, LOOK, p, NIL, ANY)
+
+
+@kernel
+def is_open(s, h):
+    """True if the connection of end `h` is complete."""
+    return s.end[h].state == OPEN
+
+
+@kernel
+def neighbour(s, h):
+    """The peer on the other side of end `h`."""
+    return np.int64(s.end[h].mate) >> s.rules.slot_bits
 
 
 @kernel

@@ -7,7 +7,7 @@ from btflow.kernels.access.state import IN_PARALLEL
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.flow import choking, choking_ranked, ends, lanes, requests, superseeding, windows
 from btflow.kernels.flow.state import NO_LANE, SERVING, UNUSED
-from btflow.kernels.swarm import limiter_shares, rates, rules, state, tcp, tracker
+from btflow.kernels.swarm import extended, limiter_shares, rates, rules, state, tcp, tracker
 from btflow.kernels.swarm.choking_ranked import leave_slot, start_choker
 from btflow.kernels.swarm.ends import client_of
 
@@ -201,6 +201,9 @@ def join(s, h, t, trips):
     e.last = e.since
     s.peer[p].complete += 1
     choking.enlist(s, h)
+    greeting = extended.greeting(s, p, ends.neighbour(s, h))
+    if greeting > 0:
+        choking_ranked.send_extended(s, h, greeting, t)
     rtt, _ = path(s, p, np.int64(e.mate) >> s.rules.slot_bits)
     if rtt > 0.0 and not ends.super_seeding(s, p):  # what that one shows, and who wants it, is known by connection
         ends.post(s, t + trips * rtt, state.BITFIELD, h, state.NIL, e.generation)

@@ -203,9 +203,15 @@ def catch_up(s, p, w, t):
 @kernel
 def message_arrival(s, p, h, t):
     """When a message that peer `p` writes on end `h` at `t` arrives: behind a part-sent block, then as TCP has it."""
-    t = limiter.message_written(s, h, float(s.rules.state_size), t)
+    return arrival(s, p, h, s.rules.state_size, t)
+
+
+@kernel
+def arrival(s, p, h, size, t):
+    """As `message_arrival`, of `size` bytes."""
+    t = limiter.message_written(s, h, float(size), t)
     if s.rules.linked == 1:
-        return mail.arrival(s, p, h, s.rules.state_size, t)
+        return mail.arrival(s, p, h, size, t)
     turn = its_turn(s, p, h, t)
     return turn if s.rules.ideal == 1 else written(s, p, h, t, turn)
 

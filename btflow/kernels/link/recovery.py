@@ -31,13 +31,14 @@ def start_rack(f):
 
 
 @kernel
-def note_arrival(f, t, number, seg):
+def note_arrival(f, t, number, seg, stamp):
     """Train `number` is newly known to have arrived: it may be the one that left last (RFC 8985, section 6.2, step 2).
 
-    If it was sent twice, and has come faster than any, this was the first of the two, and says nothing.
+    If it was sent twice, and has come faster than any or before the time stamp echoed, this was the first of the two,
+    and says nothing (Linux tcp_rack_advance, tcp_skb_spurious_retrans).
     """
     rtt = t - seg.sent
-    if rtt < f.min_rtt and (seg.bits & state.RETRANSMITTED or number == f.probed):
+    if (rtt < f.min_rtt or stamp < seg.sent) and (seg.bits & state.RETRANSMITTED or number == f.probed):
         return
     f.rack_rtt = rtt
     if seg.sent > f.rack_sent or (seg.sent == f.rack_sent and number > f.rack_number):
@@ -119,6 +120,29 @@ def mark_lost_at_timeout(net, i, f, t):
     f.judged = f.repair = f.una
     f.settle_at = state.FOREVER
     keep_those_on_the_way(net, i, f)
+
+
+@kernel
+def note_timeout(f, t):
+    """The timer is about to fire: if all that was sent comes after all, the window is again that of now."""
+    if f.phase != state.LOSS:
+        f.before_window = f.cwnd
+        f.before_ssthresh = f.ssthresh
+        f.expired_at = t
+
+
+@kernel
+def undo(net, i, f):
+    """The ACK echoes a time before the timer fired: nothing was lost (Linux tcp_try_undo_loss, tcp_packet_delayed)."""
+    for number in range(f.una, f.nxt):
+        seg = scoreboard.segment(net, i, number)
+        if seg.bits == state.LOST:
+            seg.bits = 0
+            f.flight += 1
+    f.waiting_retransmit = 0
+    f.cwnd = max(f.cwnd, f.before_window)
+    f.ssthresh = f.before_ssthresh
+    f.phase = state.OPEN
 
 
 @kernel

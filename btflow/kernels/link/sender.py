@@ -59,7 +59,7 @@ def ack_arrives(net, i, f, t, position, stamp, owd):
         connect(net, i, f, t, stamp)
     if position <= f.seen:
         return
-    arrived = read_log(net, i, f, t, position)
+    arrived = read_log(net, i, f, t, position, stamp)
     if arrived == 0:
         if f.tail_probe:
             recovery.probe_answered(net, i, f, t)
@@ -76,6 +76,8 @@ def ack_arrives(net, i, f, t, position, stamp, owd):
     f.came_short = 0.0
     if f.tail_probe:
         recovery.probe_answered(net, i, f, t)
+    if acked > 0 and f.phase == state.LOSS and f.detection == state.RACK and stamp < f.expired_at:
+        recovery.undo(net, i, f)
     found = recovery.find_losses(net, i, f, t) if f.detection == state.RACK else scoreboard.find_losses(net, i, f)
     was = f.phase
     if f.phase != state.OPEN and f.una >= f.recover:
@@ -125,8 +127,11 @@ def may_grow(f, repairs):
 
 
 @kernel
-def read_log(net, i, f, t, position):
-    """Go through what the receiver logged since the last ACK: the number of trains newly known to have arrived."""
+def read_log(net, i, f, t, position, stamp):
+    """Go through what the receiver logged since the last ACK: the number of trains newly known to have arrived.
+
+    The ACK echoes a time `stamp`.
+    """
     arrived = 0
     newest = state.NONE
     for place in range(f.seen, position):
@@ -135,7 +140,7 @@ def read_log(net, i, f, t, position):
             arrived += 1
             newest = number
             if f.detection == state.RACK:
-                recovery.note_arrival(f, t, number, scoreboard.segment(net, i, number))
+                recovery.note_arrival(f, t, number, scoreboard.segment(net, i, number), stamp)
         elif f.tail_probe and number == f.probed:
             f.probe_twice = 1
     f.seen = position
@@ -400,6 +405,7 @@ def rto_timer(net, i, f, t):
     if f.detection == state.RACK and min(f.settle_at, f.probe_at) <= t:
         look_before_the_timeout(net, i, f, t)
         return
+    recovery.note_timeout(f, t)
     if f.phase != state.LOSS or utp_libtorrent.rules(f):
         f.ssthresh = laws.timeout(net, i, f, t)
     f.cwnd = 1.0

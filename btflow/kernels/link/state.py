@@ -297,6 +297,8 @@ FLOW = record("""
     i8 probe_end  # `nxt` when the last probe left, until it is answered; NONE there is none
     i8 probed  # what it sent again; NONE something new
     i8 probe_twice  # that has come twice: nothing was lost
+    f8 expired_at  # when the timer fired, and what the window and its threshold were before
+    f8 before_window before_ssthresh
     # -- counted from the start on, for the time series
     i8 falls  # as losses
     i8 expired  # as timeouts

@@ -218,6 +218,9 @@ def got_block(s, h, seq, t):
     size = rules.block_bytes(s.rules, block_number(block))
     peer.bytes_down += size
     s.peer[ends.mate(s, h) >> s.rules.slot_bits].bytes_across += size
+    if s.rules.tallied == 1 and s.rules.linked == 0:
+        begun = rates.first_byte(s.tally[h], c.last_block, ends.wire(s, h).rtt, t)
+        rates.note_rest(s, h, float(size), begun, t, ends.served(s, h))
     if block < 0 or seq < c.dn_base:
         peer.duplicates += 1
         return False
@@ -236,9 +239,6 @@ def got_block(s, h, seq, t):
     b = block - piece * s.rules.blocks
     if s.rules.tallied == 1:
         wanted = bits.has_block(s.blocks, p, piece, MISSING, b)
-        if s.rules.linked == 0:
-            begun = rates.first_byte(s.tally[h], c.last_block, ends.wire(s, h).rtt, t)
-            rates.note_bytes(s, h, float(size), begun, t, ends.served(s, h))
         rates.note_block(s, h, c.last_block, t, wanted)
         charge_acks(s, h, size, t)
         if not wanted:

@@ -13,6 +13,7 @@ from btflow.kernels.swarm import (
     choking,
     downloading,
     ends,
+    extended,
     limiter,
     limiter_shares,
     messages,
@@ -121,6 +122,8 @@ def pulse(s, p, t):
     if ends.left(s, p):
         return
     calendar.post(s, t + ends.client_of(s, p).pulse, state.PULSE, p, state.NIL, state.ANY)
+    base = p << s.rules.slot_bits
+    extended.exchange(s, p, (base, base + s.peer[p].top), ends.linked, ends.neighbour, messages.send_extended, t)
     if ends.client_of(s, p).batch_interval > 0.0:
         messages.send_due_haves(s, p, t)
     if not ends.seeding(s, p):
@@ -145,12 +148,13 @@ def hear(s, kind, h, arg, t):
 def receive(s, kind, h, arg, t):
     """A message reaches end `h`."""
     if s.rules.tallied == 1 and kind != state.PIECE and kind != state.FLUSHED and kind != state.WRITABLE:
-        messages.note_read(s, h, kind, t)
+        messages.note_read(s, h, kind, arg, t)
     if s.rules.linked == 0 and (
         (kind > state.PIECE and kind < state.HAVE_ALL)
         or kind == state.BITFIELD
         or kind == state.OFFER
         or kind == state.ALLOWED_FAST
+        or kind == state.EXTENDED
     ):
         s.coming[h] -= 1
     if kind == state.PIECE:
@@ -198,7 +202,9 @@ def write_paid(s, p, t):
     i = limiter_shares.next_paid(s, p, state.NIL)
     while i < s.peer[p].n_ring:
         h = (p << s.rules.slot_bits) + s.ring[p, i]
-        limiter.pay(s, h, t)
+        size = limiter.pay(s, h, t)
+        if s.turns[h] > 0 and s.rules.linked == 0:
+            rates.note_part(s, ends.mate(s, h), float(size), t + 0.5 * ends.wire(s, h).rtt, ends.served(s, ends.mate(s, h)))
         if s.turns[h] == 0:
             hand_to_socket(s, h, 0.0, t)
             if s.turns[h] == 0:
@@ -317,5 +323,5 @@ def have_alone(s, g, count, t):
 @kernel
 def have_timely(s, h, count, t):
     """A HAVE of end `h` that was not behind others reaches the other side, but not past one on its own."""
-    messages.note_read(s, ends.mate(s, h), state.HAVE, t)
+    messages.note_read(s, ends.mate(s, h), state.HAVE, count, t)
     tell(s, h, count if s.alone[h] == 0 else min(count, np.int64(s.conn[h].have_limit)), t)

@@ -31,6 +31,12 @@ def send(s, h, kind, arg, t):
 
 
 @kernel
+def send_extended(s, h, size, t):
+    """Write an extended message of `size` bytes on end `h`."""
+    send(s, h, state.EXTENDED, np.int64(size), t)
+
+
+@kernel
 def send_haves(s, h, t):
     """The HAVEs that waited on end `h` leave, as one: it says how many pieces its peer has."""
     s.tally[h].haves_due = state.FOREVER
@@ -64,7 +70,7 @@ def enqueue(s, h, kind, arg):
     """Put a message into the queue of end `h` that `flush` sends behind the block."""
     c = s.conn[h]
     if limiter_shares.by_shares(s, h >> s.rules.slot_bits):
-        s.tally[h].mail += message_bytes(s, kind) * count_of(kind, arg)
+        s.tally[h].mail += message_bytes(s, kind, arg) * count_of(kind, arg)
     n = take_node(s)
     node = s.node[n]
     node.kind = kind
@@ -131,7 +137,7 @@ def send_paid(s, h, alone, t):
         n = c.out_first
         kind, arg, following = np.int64(s.node[n].kind), np.int64(s.node[n].arg), np.int64(s.node[n].next)
         wanted = count_of(kind, arg)
-        written = limiter_shares.pay_mail(s, h, message_bytes(s, kind), wanted, t)
+        written = limiter_shares.pay_mail(s, h, message_bytes(s, kind, arg), wanted, t)
         if written == 0:
             break
         if kind == state.REQUEST:
@@ -183,7 +189,7 @@ def deliver_now(s, g, kind, arg, t):
 def applied(s, g, kind, arg, t):
     """Apply a message that has no consequences beyond end `g` itself; False if it needs its handler."""
     if kind == state.REQUEST:
-        note_read(s, g, kind, t)
+        note_read(s, g, kind, arg, t)
         got_request(s, g, arg, t)
     elif (
         kind == state.INTERESTED and s.up[g] & state.UNCHOKED == 0 and s.rules.tallied == 0
@@ -201,10 +207,10 @@ def applied(s, g, kind, arg, t):
 
 
 @kernel
-def note_read(s, h, kind, t):
+def note_read(s, h, kind, arg, t):
     """End `h` reads a message: the ACK counts, if it has an upload limit that is kept in shares."""
     if limiter_shares.by_shares(s, h >> s.rules.slot_bits):
-        limiter_shares.note_read(s, h, float(message_bytes(s, kind)), t)
+        limiter_shares.note_read(s, h, float(message_bytes(s, kind, arg)), t)
 
 
 @kernel
@@ -227,7 +233,7 @@ def flush(s, h, t):
             deliver_now(s, ends.mate(s, h), np.int64(node.kind), np.int64(node.arg), t)
         else:
             dispatch(s, arrival, np.int64(node.kind), ends.mate(s, h), np.int64(node.arg))
-        total += message_bytes(s, np.int64(node.kind))
+        total += message_bytes(s, np.int64(node.kind), np.int64(node.arg))
         give_node(s, n)
         n = following
     c.out_first = NONE
@@ -235,8 +241,10 @@ def flush(s, h, t):
 
 
 @kernel
-def message_bytes(s, kind):
+def message_bytes(s, kind, arg):
     """Size of a control message [B]."""
+    if kind == state.EXTENDED:
+        return arg
     if kind == state.REQUEST or kind == state.CANCEL:
         return s.rules.request_size
     if kind == state.HAVE or kind == state.OFFER or kind == state.ALLOWED_FAST:

@@ -9,6 +9,7 @@ from btflow.kernels.swarm import (
     choking_ranked,
     downloading,
     ends,
+    extended,
     limiter_shares,
     messages,
     rates,
@@ -180,6 +181,9 @@ def ready(s, h, t):
     c.dn_since = c.up_since
     c.dn_last = c.up_since
     choking.enlist(s, h)
+    greeting = np.int64(extended.greeting(s, p, ends.neighbour(s, h)))
+    if greeting > 0:
+        messages.transmit(s, h, state.EXTENDED, greeting, t)
     if ends.super_seeding(s, p):
         superseeding.begin(s, h, t)
     elif s.n_log[p] > 0:

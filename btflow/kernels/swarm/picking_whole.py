@@ -36,6 +36,7 @@ def request(s, h, t):
         return
     if c.outstanding == 0:
         y.asks_since = t
+    whole_pieces.look_anew(s, y, p, s.n_log[p])
     while c.outstanding < most:
         piece = next_piece(s, h)
         if piece == picking.NOTHING:

@@ -71,6 +71,8 @@ def reset(s, h, g, t):
     y.up_second = y.second
     y.quotas = 0
     y.haves_due = FOREVER
+    y.exchange_at = 0.0
+    y.met = 0
     y.allowed = y.allows = 0
     y.slow = 1
     y.idle = 0
@@ -164,6 +166,21 @@ def note_bytes(s, h, size, begun, t, is_served):
         second += 1
     advance(s, h, last, is_served)
     y.this_second += left
+
+
+@kernel
+def note_part(s, h, size, t, is_served):
+    """A part of a block comes to end `h` at `t`, before the rest (without access links)."""
+    s.tally[h].counted += size
+    note_bytes(s, h, size, t, t, is_served)
+
+
+@kernel
+def note_rest(s, h, size, begun, t, is_served):
+    """The rest comes of a block of `size` bytes, evenly since `begun` if that is all of it."""
+    y = s.tally[h]
+    note_bytes(s, h, max(size - y.counted, 0.0), begun if y.counted == 0 else t, t, is_served)
+    y.counted = 0
 
 
 @kernel

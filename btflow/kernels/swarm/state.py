@@ -74,7 +74,8 @@ ALLOWED_FAST = np.int64(22)  # a choked peer may ask for one more piece of its s
 PULSE = np.int64(23)  # timer of a peer: it looks whether it may ask for more
 WRITABLE = np.int64(24)  # the limiter lets the messages of an end go
 RESUMED = np.int64(25)  # an upload limit of some connections lets an end go on
-KINDS = np.int64(26)  # their number
+EXTENDED = np.int64(26)  # an extended message of so many bytes
+KINDS = np.int64(27)  # their number
 
 # Rules that a client names, in the order of client.RULES: values of fields of its record (swarm/program.py, CLIENT).
 BY_LIST, BY_LAST_ROUND, BY_SALTED_RATE = 0, 1, 2  # choker
@@ -223,7 +224,9 @@ TALLY = record("""
     f8 off  # its mean deviation [s]
     f8 asked_at  # the last request was written then [s]
     f8 written_at  # the last message leaves then [s]
+    f8 exchange_at  # when the other side hears next of our peers [s]; 0 before the first time
     f8 haves_due  # HAVEs wait for a message to go with until then [s]; FOREVER if there are none
+    i4 begin  # pieces taken at random are those from this one on
     i4 held_from  # pieces held_from..held_to-1 are for this connection alone
     i4 held_to
     i4 allowed  # pieces of our set that we may ask for while choked
@@ -251,6 +254,7 @@ TALLY = record("""
     u1 idle  # there was nothing to ask for
     u1 waits  # for the upload limit of TCP
     u1 snubbed  # nothing came for too long
+    u1 met  # the other side was noted among our peers
 """)
 
 RANK = np.dtype([("rate", "f8"), ("done", "f8"), ("sent", "f8"), ("waits", "f8")])  # keys of a choker that ranks
@@ -267,6 +271,9 @@ SESSION = record("""
     f8 quota_at  # the next quota that something waits for [s]; 0 if nothing does
     f8 headers  # of the second that is running, which count at its end [B]
     f8 second  # number of that second since the client's start
+    f8 exchange_at  # when it notes next who is new [s]
+    i4 met  # peers that were noted
+    i4 news  # length of the message that says who is new [B]
 """)
 
 NODE = record("""

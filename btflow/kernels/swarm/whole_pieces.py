@@ -27,6 +27,13 @@ def all_blocks(s, piece, w):
 
 
 @kernel
+def look_anew(s, own, p, held):
+    """A connection looks for what to ask for: pieces taken at random are those from one drawn on (pick_pieces)."""
+    if rules.picks_at_random(client_of(s, p), held):
+        own.begin = below(s.rng, s.rules.pieces)
+
+
+@kernel
 def next_piece(s, link, own, p, row, held, begun, any_free, free, is_open, shared, there, eligible):
     """The piece that peer `p` asks for, or NOTHING; it has `held` pieces, and `begun` others have free blocks.
 
@@ -41,7 +48,7 @@ def next_piece(s, link, own, p, row, held, begun, any_free, free, is_open, share
     if begun_first:
         alone = NIL
     if rules.picks_at_random(r, held):
-        piece = random_piece(s, link, p, row, alone, is_open, shared, eligible)
+        piece = random_piece(s, link, own, p, row, alone, is_open, shared, eligible)
     else:
         common = own.snubbed == 1 and not begun_first  # peer_connection.cpp, picker_options: reverse
         piece = rarest_piece(s, link, p, row, alone, begun_first, common, free, is_open, shared, eligible)
@@ -90,9 +97,8 @@ def rarest_piece(s, link, p, row, alone, begun_first, common, free, is_open, sha
 
 
 @kernel
-def random_piece(s, link, p, row, alone, is_open, shared, eligible):
-    """The first begun one, what others fetch last where whole pieces are wanted; else an open one from anywhere on."""
-    begin = below(s.rng, s.rules.pieces)
+def random_piece(s, link, own, p, row, alone, is_open, shared, eligible):
+    """The first begun one, what others fetch last where whole pieces are wanted; else an open one from `own.begin` on."""
     best, least = NOTHING, 1 << 30
     for word in range(s.has.shape[1]):
         candidates = s.has[row, word] & s.want[p, word]
@@ -103,7 +109,7 @@ def random_piece(s, link, p, row, alone, is_open, shared, eligible):
                 continue
             order = piece
             if is_open(s, p, piece):
-                order = 2 * s.rules.pieces + (piece - begin + s.rules.pieces) % s.rules.pieces
+                order = 2 * s.rules.pieces + (piece - own.begin + s.rules.pieces) % s.rules.pieces
             elif alone > 0 and shared(s, link, p, piece):
                 order = s.rules.pieces + piece
             if order < least:
