@@ -155,6 +155,8 @@ class Client(FrozenModel):
     """What is kept beyond that of this time is given at once, without waiting for a quota [s]; ``shares``."""
     upload_unit: Bytes
     """Bytes that one turn of the upload limiter may write [B]."""
+    drops_seeds: Flag = False
+    """Whether it closes the connection to a neighbour that has all pieces with one that the client lacks, and no other."""
     max_allow_in: Annotated[int, Quantity("count", 1, 16_000)]
     """Connections above which incoming ones are refused."""
     max_initiate: Positive

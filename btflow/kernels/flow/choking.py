@@ -21,7 +21,7 @@ from btflow.kernels.flow import (
 )
 from btflow.kernels.flow.state import GONE, SERVING
 from btflow.kernels.swarm import rules
-from btflow.kernels.swarm.choking_ranked import leave_slot
+from btflow.kernels.swarm.choking_ranked import enlist as enter, leave_slot
 from btflow.kernels.swarm.ends import client_of
 from btflow.kernels.swarm.state import BY_LIST, FOREVER, NIL
 
@@ -322,9 +322,7 @@ def enlist(s, h):
     """A new connection enters the choker's list."""
     p = h >> s.rules.slot_bits
     peer = s.peer[p]
-    n, head = np.int64(peer.n_order), np.int64(peer.head)
-    peer.head = rules.enlist(s.rng, s.order, p, n, head, stranger(s, h))
-    peer.n_order += 1
+    enter(s, p, stranger(s, h))
     note_places(s, p)
     s.listed[h] = peer.rechokes
     if ends.position_of(s, p, np.int64(s.end[h].at)) < peer.reach:
@@ -345,6 +343,8 @@ def delist(s, h):
         peer.reach -= 1
     peer.head = rules.delist(s.order, p, np.int64(peer.n_order), np.int64(peer.head), entry)
     peer.n_order -= 1
+    if s.rules.tallied == 1:
+        s.session[p].closed = 1
     note_places(s, p)
 
 

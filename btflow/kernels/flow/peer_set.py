@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from btflow.kernels import bits
 from btflow.kernels.access import connections
 from btflow.kernels.access.state import IN_PARALLEL
 from btflow.kernels.compiler.jit import kernel
@@ -248,12 +249,15 @@ def ask_others(s, p, t):
 
 @kernel
 def close_to_seeds(s, p, t):
-    """Peer `p` has everything: it closes its connections to those that have, too."""
-    base = p << s.rules.slot_bits
-    for slot in range(s.peer[p].end_top):
-        e = s.end[base + slot]
-        if e.state == state.OPEN and ends.told_all(s, np.int64(e.mate) >> s.rules.slot_bits):
-            close(s, base + slot, t)
+    """Peer `p` has everything: it closes its connections to those that have, too, and others drop it (rules.drops)."""
+    base, last = p << s.rules.slot_bits, np.int64(s.have_log[p, s.rules.pieces - 1])
+    for h in range(base, base + s.peer[p].end_top):
+        if s.end[h].state != state.OPEN:
+            continue
+        q = ends.neighbour(s, h)
+        others = s.rules.pieces - s.peer[q].n_log > bits.has_piece(s.lacks, q, last)
+        if ends.told_all(s, q) or rules.drops(client_of(s, q), others):
+            close(s, h, t)
 
 
 @kernel

@@ -26,10 +26,7 @@ def listed(s, p, i):
 def enlist(s, h):
     """A new connection enters the list."""
     p = h >> s.rules.slot_bits
-    peer = s.peer[p]
-    slot = h - (p << s.rules.slot_bits)
-    peer.head = rules.enlist(s.rng, s.order, p, np.int64(peer.n_order), np.int64(peer.head), slot)
-    peer.n_order += 1
+    choking_ranked.enlist(s, p, h - (p << s.rules.slot_bits))
 
 
 @kernel
@@ -40,6 +37,8 @@ def delist(s, h):
     slot = h - (p << s.rules.slot_bits)
     peer.head = rules.delist(s.order, p, np.int64(peer.n_order), np.int64(peer.head), slot)
     peer.n_order -= 1
+    if s.rules.tallied == 1:
+        s.session[p].closed = 1
 
 
 @kernel

@@ -4,8 +4,8 @@ libtorrent's (session_impl.cpp, recalculate_unchoke_slots and recalculate_optimi
 Transmission's (peer-mgr.cc, rechokeUploads) differ in the order, in who gets the optimistic slots, and in whether a
 free slot waits for the choker's tick: rules that a client names (program.CLIENT).
 
-libtorrent walks its connections in the order of their addresses in memory. That is an order of each client's own, which
-lasts as long as they do: here that of its list, into which each enters at a random place (rules.enlist).
+libtorrent walks its connections in the order of their addresses in memory: behind all others as long as memory grows,
+anywhere among them once some are closed, whose memory is free.
 """
 
 import numpy as np
@@ -15,6 +15,17 @@ from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.random import below, uniform
 from btflow.kernels.swarm import messages, picking, rates, rules, state
 from btflow.kernels.swarm.ends import client_of, lower_flag, raise_flag, seeding
+
+
+@kernel
+def enlist(s, p, entry):
+    """A new connection of peer `p` enters the choker's list."""
+    peer, n = s.peer[p], np.int64(s.peer[p].n_order)
+    if client_of(s, p).choker == state.BY_LAST_ROUND and s.session[p].closed == 0:
+        s.order[p, n] = entry
+    else:
+        peer.head = rules.enlist(s.rng, s.order, p, n, np.int64(peer.head), entry)
+    peer.n_order += 1
 
 
 @kernel

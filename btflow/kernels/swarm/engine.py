@@ -204,7 +204,8 @@ def write_paid(s, p, t):
         h = (p << s.rules.slot_bits) + s.ring[p, i]
         size = limiter.pay(s, h, t)
         if s.turns[h] > 0 and s.rules.linked == 0:
-            rates.note_part(s, ends.mate(s, h), float(size), t + 0.5 * ends.wire(s, h).rtt, ends.served(s, ends.mate(s, h)))
+            g = ends.mate(s, h)
+            rates.note_part(s, g, float(size), t + 0.5 * ends.wire(s, h).rtt, ends.served(s, g))
         if s.turns[h] == 0:
             hand_to_socket(s, h, 0.0, t)
             if s.turns[h] == 0:
@@ -297,6 +298,9 @@ def tell(s, h, count, t):
     if not ends.linked(s, g):
         peer_set.ready(s, g, t)
     while s.told[h] < count:
+        if s.told[h] == s.rules.pieces - 1 and rules.drops(ends.client_of(s, q), ends.wanting(s, g)):
+            peer_set.close(s, g, t)
+            return
         piece = np.int64(s.have_log[p, s.told[h]])
         s.told[h] += 1
         s.copies[piece, q] += 1

@@ -609,6 +609,16 @@ def peers_wanted(r, reply, complete):
     return 0 if complete >= r.max_initiate else reply
 
 
+@kernel
+def drops(r, interested):
+    """True if a client closes its connection to a neighbour of whose last piece it hears: it is not interested yet.
+
+    So does who has all but that piece (libtorrent peer_connection.cpp, incoming_have: disconnect_if_redundant is called
+    before the new piece is looked at).
+    """
+    return r.drops_seeds == 1 and not interested
+
+
 # -- tracker (track.py), which is beside peer 0 -----------------------------------------------------------------------
 
 

@@ -274,6 +274,7 @@ SESSION = record("""
     f8 exchange_at  # when it notes next who is new [s]
     i4 met  # peers that were noted
     i4 news  # length of the message that says who is new [B]
+    i4 closed  # whether a connection was closed
 """)
 
 NODE = record("""

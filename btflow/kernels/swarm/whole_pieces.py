@@ -98,7 +98,7 @@ def rarest_piece(s, link, p, row, alone, begun_first, common, free, is_open, sha
 
 @kernel
 def random_piece(s, link, own, p, row, alone, is_open, shared, eligible):
-    """The first begun one, what others fetch last where whole pieces are wanted; else an open one from `own.begin` on."""
+    """The first begun one, those of others last where whole pieces are wanted; else the open one after `own.begin`."""
     best, least = NOTHING, 1 << 30
     for word in range(s.has.shape[1]):
         candidates = s.has[row, word] & s.want[p, word]
