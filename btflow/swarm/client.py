@@ -156,7 +156,7 @@ class Client(FrozenModel):
     upload_unit: Bytes
     """Bytes that one turn of the upload limiter may write [B]."""
     drops_seeds: Flag = False
-    """Whether it closes the connection to a neighbour that has all pieces with one that the client lacks, and no other."""
+    """Whether it closes the connection to a neighbour whose last piece is the only one that it lacks itself."""
     max_allow_in: Annotated[int, Quantity("count", 1, 16_000)]
     """Connections above which incoming ones are refused."""
     max_initiate: Positive

@@ -37,10 +37,14 @@ def rank(s, p, t):
 
 @kernel
 def ahead(s, p, h, t):
-    """What is written to end `h` and has not come [B]: on access links it is counted when it comes."""
-    if s.rules.linked == 0 or s.end[h].lane == NO_LANE:
+    """What is written to end `h` and not counted yet [B]: blocks are, once they are whole, on access links here."""
+    u = (p << s.lane_bits) + s.end[h].lane
+    if s.end[h].lane == NO_LANE:
         return 0.0
-    return float(mail.committed(s, (p << s.lane_bits) + s.end[h].lane, t) * s.rules.block_size)
+    if s.rules.linked == 1:
+        return float(mail.committed(s, u, t) * s.rules.block_size)
+    left = s.finish[u] - s.peer[p].work if transport.part_sent(s, u, t) else float(s.rules.block_size)
+    return max(s.rules.block_size - left, 0.0)
 
 
 @kernel

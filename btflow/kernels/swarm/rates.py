@@ -81,7 +81,7 @@ def reset(s, h, g, t):
 
 @kernel
 def note_sent(s, h, size):
-    """`size` bytes of a block were written to end `h`."""
+    """`size` bytes of a block, or of a part of one, were written to end `h`."""
     if s.rules.tallied == 1:
         y = s.tally[h]
         y.sent += size
