@@ -203,7 +203,6 @@ def write_paid(s, p, t):
     while i < s.peer[p].n_ring:
         h = (p << s.rules.slot_bits) + s.ring[p, i]
         size = limiter.pay(s, h, t)
-        rates.note_sent(s, h, float(size))
         if s.turns[h] > 0 and s.rules.linked == 0:
             g = ends.mate(s, h)
             rates.note_part(s, g, float(size), t + 0.5 * ends.wire(s, h).rtt, ends.served(s, g))
@@ -223,7 +222,7 @@ def hand_to_socket(s, h, gap, t):
     seq, units = c.up_head, c.full
     size = rules.block_bytes(s.rules, limiter.block_number(limiter.entry(s, h, seq)))
     s.peer[p].bytes_up += size
-    rates.note_sent(s, h, -float(s.rules.header) if limiter_shares.by_shares(s, p) else float(size))
+    limiter.note_written(s, h, size)
     c.up_head += 1
     if s.rules.ideal == 1:
         s.bursts[1] += units

@@ -14,7 +14,7 @@ from btflow.kernels import calendar
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.swarm import limiter_shares, picking, rules, state
 from btflow.kernels.swarm.ends import client_of, lower_flag, mate, raise_flag, set_cause
-from btflow.kernels.swarm.rates import upload_rate
+from btflow.kernels.swarm.rates import note_sent, upload_rate
 
 WITHDRAWN, REFUSED = 1 << 29, 1 << 30
 
@@ -405,12 +405,19 @@ def pay(s, h, t):
     c = s.conn[h]
     p = h >> s.rules.slot_bits
     size = limiter_shares.pay(s, h, queued(s, h), t)
+    note_sent(s, h, float(size))
     if rates_matter(s, p):
         upload_rate(s, h, t, float(size))
     if s.turns[h] == 0:
         c.full -= 1
         s.gaps[s.peer[p].klass, min(s.peer[p].n_ring, state.GAP_BINS - 1)] += c.full
     return size
+
+
+@kernel
+def note_written(s, h, size):
+    """A block of `size` bytes is written on end `h`: it counts as sent, unless its parts did, with its header."""
+    note_sent(s, h, -float(s.rules.header) if limiter_shares.by_shares(s, h >> s.rules.slot_bits) else float(size))
 
 
 @kernel
