@@ -155,6 +155,8 @@ class Client(FrozenModel):
     """What is kept beyond that of this time is given at once, without waiting for a quota [s]; ``shares``."""
     upload_unit: Bytes
     """Bytes that one turn of the upload limiter may write [B]."""
+    handshake_timeout: Duration = 0.0
+    """An attempt to connect ends if the handshake is not there by then, or twice as late with the SYN [s]; 0: never."""
     drops_seeds: Flag = False
     """Whether it closes the connection to a neighbour whose last piece is the only one that it lacks itself."""
     max_allow_in: Annotated[int, Quantity("count", 1, 16_000)]
@@ -190,7 +192,9 @@ class Client(FrozenModel):
         """Time between two looks of the client at all its connections [s]; 0 if its rules need none."""
         if self.request_interval > 0.0:
             return self.request_interval
-        timed = self.retry_interval > 0.0 or self.exchange_interval > 0.0 or self.mixed_mode == "peer-proportional"
+        timed = self.mixed_mode == "peer-proportional" or any(
+            (self.retry_interval, self.exchange_interval, self.handshake_timeout)
+        )
         return SECOND if timed else 0.0
 
     def upload_slots(self, upload_limit: float) -> int:

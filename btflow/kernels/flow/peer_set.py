@@ -82,11 +82,13 @@ def connect(s, p, q, t):
         way, waits = attempt(s, p, q)
         if way == ends.NONE:
             return False
+    rtt, loss = path(s, p, q)
+    if s.rules.linked == 1 and rules.gives_up(client_of(s, p), 2.0 * rtt):
+        return True
     h = take_end(s, p)
     g = take_end(s, q) if h != ends.NONE else ends.NONE
     if g == ends.NONE:
         return False
-    rtt, loss = path(s, p, q)
     set_up(s, h, g, rtt, loss, t)
     set_up(s, g, h, rtt, loss, t)
     if s.rules.linked == 1:

@@ -122,6 +122,8 @@ def pulse(s, p, t):
     if ends.left(s, p):
         return
     calendar.post(s, t + ends.client_of(s, p).pulse, state.PULSE, p, state.NIL, state.ANY)
+    if s.rules.linked == 1:
+        peer_set.give_up_late(s, p, t)
     base = p << s.rules.slot_bits
     extended.exchange(s, p, (base, base + s.peer[p].top), ends.linked, ends.neighbour, messages.send_extended, t)
     if ends.client_of(s, p).batch_interval > 0.0:

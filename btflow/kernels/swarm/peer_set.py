@@ -324,8 +324,22 @@ def give_up(s, h, t):
     """Nobody answers: the attempt to connect ends on both sides."""
     g = ends.mate(s, h)
     if s.conn[g].state != state.FREE and ends.mate(s, g) == h:
-        forget_attempt(s, g)
+        if s.conn[g].state == state.OPEN:
+            release(s, g, t)
+        else:
+            forget_attempt(s, g)
     release(s, h, t)
+
+
+@kernel
+def give_up_late(s, p, t):
+    """The clock of peer `p`: attempts to connect that have lasted too long end."""
+    base = p << s.rules.slot_bits
+    for h in range(base, base + s.peer[p].top):
+        c = s.conn[h]
+        opening = c.state == state.CONNECTING and c.outgoing == state.OUTGOING
+        if opening and rules.gives_up(ends.client_of(s, p), t - s.tally[h].heard_at):
+            give_up(s, h, t)
 
 
 @kernel

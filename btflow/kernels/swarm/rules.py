@@ -610,6 +610,16 @@ def peers_wanted(r, reply, complete):
 
 
 @kernel
+def gives_up(r, waited):
+    """True if a client that began to connect `waited` seconds ago and has no handshake yet connects no more.
+
+    Each of two answers, to its SYN and to its handshake, has to come in time (libtorrent peer_connection.cpp,
+    second_tick); they take as long, so that the first is not counted by itself.
+    """
+    return r.handshake_timeout > 0.0 and waited > 2.0 * r.handshake_timeout
+
+
+@kernel
 def drops(r, interested):
     """True if a client closes its connection to a neighbour of whose last piece it hears: it is not interested yet.
 
