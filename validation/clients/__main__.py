@@ -71,7 +71,7 @@ def measure(
 
     wanted = cells_module.chosen(cells, cells_module.load())
     if not cells.strip():
-        wanted = [cell for cell in wanted if cell.kernel is None]
+        wanted = [cell for cell in wanted if cell.links]
     _raise_on_signals()
     measuring.measure(wanted, runs, bed, starved_ok)
 
