@@ -288,12 +288,6 @@ def test_a_table_knows_whether_its_settings_are_still_those_of_the_cell(tmp_path
     assert tables.changed(replace_cell(cell, rtt=0.1), tmp_path)
 
 
-def test_an_estimate_has_students_interval() -> None:
-    found = report.estimate([70.0, 72.0, 74.0])
-    assert found.mean == pytest.approx(72)
-    assert found.half == pytest.approx(4.303 * 2 / 3**0.5, rel=1e-3)
-
-
 def test_the_report_has_first_and_last_predictions_and_what_was_changed(tmp_path: Path) -> None:
     cell = CELLS["half-60ms"]
     for run, (tcp, utp) in enumerate([(70.0, 80.0), (71.0, 81.0), (72.0, 82.5)], 1):
