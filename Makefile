@@ -64,8 +64,7 @@ figures: $(VENV)/.dev  ## the figures of the README and the documentation; needs
 	$(BIN)/python -m validation.call_figure
 	$(BIN)/python -m validation.docs_figures
 	$(BIN)/python -m validation.readme_figure
-	$(BIN)/python -m validation.explorer --image docs/figures/explorer.png
-	$(BIN)/python -m validation.motion --images docs/figures
+	$(BIN)/python -m validation.pictures
 	$(BIN)/python -m validation.internet --image docs/figures/internet-swarms.png
 	$(BIN)/python -m validation.lines figure
 

@@ -76,18 +76,10 @@ def assumptions() -> list[Assumption]:
     ]
     known = {entry.name for entry in fixed}
     return fixed + [
-        Assumption(path, _shown(path), source)
+        Assumption(path, at(document(MODEL).tree, path), source)
         for path, source in document(MODEL).sources.items()
         if ASSUMED in source.lower() and path not in known
     ]
-
-
-def _shown(path: str) -> str:
-    """Return the value of a field of the model's file by its dotted path."""
-    value: Any = document(MODEL).tree
-    for name in path.split("."):
-        value = value[int(name)] if isinstance(value, list) else value[name]
-    return str(value)
 
 
 def by_start(results: Results) -> dict[str, list[Cell]]:

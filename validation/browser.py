@@ -1,15 +1,19 @@
-"""The distribution's Chromium with everything but this machine cut off, for measuring and for testing pages."""
+"""The distribution's Chromium with everything but this machine cut off, for pictures and tests of pages."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
-from playwright.sync_api import Browser, Page, sync_playwright
-
-from validation.chromium import chromium as installed
+from btflow.errors import InputError
 from validation.served import PATIENCE
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
 SLOWEST = 1000 * PATIENCE
 """Milliseconds to wait for anything, ten pages that open at once among it: a machine that runs other tests is slow."""
 
@@ -30,7 +34,11 @@ _FLAGS = [
 @contextmanager
 def chromium() -> Iterator[Browser]:
     """Start Chromium without a network but this machine; InputError if there is none."""
-    path = installed()
+    path = next((found for name in NAMES if (found := shutil.which(name))), None)
+    if path is None:
+        raise InputError("Chromium", None, "is not installed", " or ".join(NAMES))
+    from playwright.sync_api import sync_playwright
+
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=_FLAGS)
         try:
@@ -40,9 +48,9 @@ def chromium() -> Iterator[Browser]:
 
 
 @contextmanager
-def page(browser: Browser, size: tuple[int, int] = LAPTOP) -> Iterator[Page]:
-    """Open a page of a size [px] with a profile of its own."""
-    context = browser.new_context(viewport={"width": size[0], "height": size[1]})
+def page(browser: Browser, size: tuple[int, int] = LAPTOP, **more: Any) -> Iterator[Page]:
+    """Open a page of a size [px] with a profile of its own; `more` goes to Playwright's `new_context`."""
+    context = browser.new_context(viewport={"width": size[0], "height": size[1]}, **more)
     context.set_default_timeout(SLOWEST)
     try:
         yield context.new_page()

@@ -115,7 +115,7 @@ def table_errors(results: Results) -> go.Figure:
             marker={"symbol": SYMBOLS[index], "size": 9, "color": COLOURS[index]},
         )
     drawn.update_layout(scattermode="group", scattergap=0.4)
-    _levels(drawn, (-12, 0, 12))
+    levels(drawn, (-12, 0, 12))
     return drawn
 
 
@@ -144,7 +144,7 @@ def loss_increase(results: Results) -> go.Figure:
         name="paper",
         marker={"symbol": "diamond-open", "size": 13, "color": "black", "line": {"width": 2}},
     )
-    _levels(drawn, (100 * BOUND,))
+    levels(drawn, (100 * BOUND,))
     return drawn
 
 
@@ -170,7 +170,7 @@ def as_placements(results: Results, limit: int) -> go.Figure:
         )
     drawn.update_layout(scattermode="group", scattergap=0.3)
     everywhere = [results.spread(case).mean for case in [Case(limit, 400)] if case in results.measured]
-    _levels(drawn, everywhere)
+    levels(drawn, everywhere)
     top = max([*everywhere, *(max(times) for case in cases for times in results[case].by_place.values())])
     drawn.update_yaxes(range=[0.0, 1.1 * top])
     return drawn
@@ -182,8 +182,9 @@ def _as_axis(cases: Iterable[Case]) -> list[list[str]]:
     return [[f"leechers in {', '.join(case.leechers_in)}" for case in cases], [f"{case.seed_in}'" for case in cases]]
 
 
-def _levels(drawn: go.Figure, levels: Iterable[float]) -> None:
-    for level in levels:
+def levels(drawn: go.Figure, values: Iterable[float]) -> None:
+    """Draw dotted lines at levels; that of 0 is solid."""
+    for level in values:
         drawn.add_hline(y=level, line={"color": GREY, "width": 1.5, "dash": "solid" if level == 0 else "dot"})
 
 

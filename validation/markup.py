@@ -9,6 +9,7 @@ from pathlib import Path
 import plotly.graph_objects as go
 
 from btflow.files import replacing
+from validation.assumptions import Assumption
 
 STYLE = """
 body { font: 16px/1.5 Arial, Helvetica, sans-serif; color: #222; max-width: 1080px; margin: 2em auto; padding: 0 1em }
@@ -40,6 +41,16 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     top = "".join(f"<th>{cell}</th>" for cell in header)
     body = ("".join(cell if cell.startswith("<td") else f"<td>{cell}</td>" for cell in row) for row in rows)
     return f"<table><tr>{top}</tr>{''.join(f'<tr>{row}</tr>' for row in body)}</table>"
+
+
+def escaped(header: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
+    """Return an HTML table of cells that are plain text."""
+    return table(header, (tuple(map(escape, row)) for row in rows))
+
+
+def constants(assumed: Iterable[Assumption]) -> str:
+    """Return the numbers that no source gives as an HTML table."""
+    return escaped(("constant", "value", "what it is"), (vars(entry).values() for entry in assumed))
 
 
 def drawings(figures: Mapping[str, tuple[go.Figure, str]]) -> Iterator[str]:

@@ -33,6 +33,15 @@ class Spread:
     replicas: int
     """Number of replicas."""
 
+    @property
+    def half(self) -> float:
+        """Half the width of the mean's 95% confidence interval, by Student's t; infinite for a single replica."""
+        return float(stats.t.ppf(0.975, self.replicas - 1)) * self.se if self.replicas > 1 else math.inf
+
+    def mean_text(self, digits: int, unit: str = "") -> str:
+        """Return the mean and half of its interval as a short text."""
+        return f"{self.mean:.{digits}f} ± {self.half:.{digits}f}" + (f" {unit}" if unit else "")
+
     def text(self, digits: int = 0, unit: str = "") -> str:
         """Return mean, standard error and range as a short text."""
         numbers = [f"{value:.{digits}f}" for value in (self.mean, self.se, self.min, self.max)]
@@ -75,7 +84,7 @@ def wilson(number: int, of: int) -> Interval:
     return Interval(float(found.low), float(found.high))
 
 
-def spread(values: Sequence[float]) -> Spread:
+def spread(values: Sequence[float] | Floats) -> Spread:
     """Return mean, standard error, least and greatest of some replicas' values."""
     array = np.asarray(values, float)
     error = float(array.std(ddof=1)) / math.sqrt(array.size) if array.size > 1 else 0.0

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from validation import assumptions
+from validation import assumptions, markup
 from validation.cases import Case
 from validation.experiments import COLUMNS, LIMITS, TABLE_RTTS
-from validation.markup import coloured, table
+from validation.markup import coloured, escaped, table
 from validation.report import Report
 from validation.table4 import PROJECT_MEAN, PROJECT_WORST, TSO_NOTE, Cell, errors_text
 
@@ -48,12 +48,10 @@ def _columns(cell: Cell) -> list[str]:
 
 def constants(report: Report) -> str:
     """Return the constants no source gives, and Table IV with and without a start spread."""
-    rows = ((escape(a.name), escape(a.value), escape(a.reason)) for a in assumptions.assumptions())
-    text = table(("constant", "value", "what it is"), rows)
+    text = markup.constants(assumptions.assumptions())
     compared = assumptions.rows_by_start(report.results)
     if compared:
-        header, lines = compared
-        text += table(header, ([escape(cell) for cell in line] for line in lines))
+        text += escaped(*compared)
         text += table(
             ("cell", *(escape(name) for name in assumptions.by_start(report.results))),
             (

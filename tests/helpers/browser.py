@@ -9,8 +9,14 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from validation.browser import LAPTOP as LAPTOP, PHONE as PHONE, SLOWEST as SLOWEST, chromium as chromium, page as page
-from validation.chromium import NAMES
+from validation.browser import (
+    LAPTOP as LAPTOP,
+    NAMES,
+    PHONE as PHONE,
+    SLOWEST as SLOWEST,
+    chromium as chromium,
+    page as page,
+)
 
 REQUIRED = os.environ.get("BTFLOW_BROWSER_TESTS") == "required"
 """Set by .ci/run: there a missing browser is a failure."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -221,7 +222,8 @@ def test_statistics_by_hand() -> None:
     found = spread([1.0, 2.0, 3.0])
     assert (found.mean, found.min, found.max, found.replicas) == (2.0, 1.0, 3.0, 3)
     assert found.se == pytest.approx(1 / 3**0.5)
-    assert spread([5.0]).se == 0.0
+    assert found.half == pytest.approx(4.303 / 3**0.5, rel=1e-3)  # Student's t, two degrees of freedom
+    assert (spread([5.0]).se, spread([5.0]).half) == (0.0, math.inf)
     assert change([2.0, 2.0], [1.0, 1.0]).value == 1.0
     assert p_greater([2.0, 2.1, 2.2], [1.0, 1.1, 1.2]) < 0.001 < 0.999 < p_greater([1.0, 1.1, 1.2], [2.0, 2.1, 2.2])
     assert (p_greater([2.0, 2.0], [1.0, 1.0]), p_greater([1.0, 1.0], [1.0, 1.0])) == (0.0, 1.0)

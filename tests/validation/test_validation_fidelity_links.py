@@ -14,6 +14,7 @@ from validation.fidelity.links.compare import Pair, equality, gaps, ratios, targ
 from validation.fidelity.links.measured import Figures, Of, measured
 from validation.fidelity.links.parts import PARTS, Plan
 from validation.fidelity.swarms import Setup, Swarm
+from validation.fidelity.verdicts import section
 from validation.part import Row
 from validation.swarms import packets
 from validation.sweeps import Sweeps
@@ -139,4 +140,4 @@ def test_claims_beside_fulls() -> None:
     full = verdicts.at_full()
     assert list(full) == list(verdicts.IDS)
     assert full["T01"].verdict == "reproduced"
-    assert verdicts.section({"T01": Row("", "as it is", "reproduced")}, full).answer[0].startswith("1 of 1 verdicts")
+    assert section({"T01": Row("", "as it is", "reproduced")}, full, "").answer[0].startswith("1 of 1 verdicts")

@@ -6,9 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-import typer
 
-from validation import __main__ as capped, explorer, first_figure, visitor_memory
+from validation import __main__ as capped, pictures, visitor_memory
 from validation.calibration import __main__ as calibration
 from validation.command import run_app
 from validation.fidelity import __main__ as fidelity
@@ -30,10 +29,6 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 @pytest.mark.parametrize(
     ("refused", "said"),
     [
-        (
-            (explorer.app, ["--image", "x.gif"]),
-            "--image = 'x.gif': has the wrong ending; allowed: a file ending in .png",
-        ),
         (
             (internet.app, ["--image", "x.gif"]),
             "--image = 'x.gif': has the wrong ending; allowed: a file ending in .png",
@@ -58,13 +53,10 @@ def test_what_is_wrong_is_named(refused: str, said: str) -> None:
     assert said in refused
 
 
-@pytest.mark.parametrize("app", [explorer.app, first_figure.app], ids=["explorer", "first_figure"])
-def test_without_a_browser(
-    app: typer.Typer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_a_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sys, "argv", ["command"])
-    assert run_app(app, "command") == 2
+    assert run_app(pictures.app, "command") == 2
     assert capsys.readouterr().err == (
         "command: error: Chromium: is not installed; allowed: chromium or chromium-browser or google-chrome\n"
     )

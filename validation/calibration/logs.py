@@ -9,12 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from btflow.errors import InputError
 from validation.calibration.raw import DATA, rows
-
-Floats = NDArray[np.float64]
 
 FOLDER = "IndirectionDC"
 LOGS = "Source_code/**/screenlog.0"

@@ -69,11 +69,8 @@ def measure(
     """Measure what is missing of the cells and freeze it; needs root."""
     from validation.clients import measuring
 
-    wanted = cells_module.chosen(cells, cells_module.load())
-    if not cells.strip():
-        wanted = [cell for cell in wanted if cell.kernel is None]
     _raise_on_signals()
-    measuring.measure(wanted, runs, bed, starved_ok)
+    measuring.measure(_wanted(cells), runs, bed, starved_ok)
 
 
 @app.command()
@@ -81,7 +78,7 @@ def check(cells: Cells = "") -> None:
     """Say whether this machine can measure the cells, and set up what they need."""
     from validation.clients import programs
 
-    wanted = cells_module.chosen(cells, cells_module.load())
+    wanted = _wanted(cells)
     programs.check(wanted)
     for name in sorted(programs.needed(wanted)[1]):
         programs.environment(name)
@@ -109,6 +106,12 @@ def hypotheses(
     from validation.clients import hypotheses as page
 
     typer.echo(f"report: {os.path.relpath(page.write(page.chosen(only)))}")
+
+
+def _wanted(names: str) -> list[cells_module.Cell]:
+    """Return the cells of a list; for an empty one all that can still be measured."""
+    found = cells_module.chosen(names, cells_module.load())
+    return found if names.strip() else [cell for cell in found if cell.links]
 
 
 def _raise_on_signals() -> None:

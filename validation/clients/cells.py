@@ -78,11 +78,12 @@ class Cell(FrozenModel):
     uplink: Rate
     """Rate of the uplinks [B/s]; a link counts whole IP packets."""
     transport: str | None = None
-    """TCP of the model where links are too fast to matter, which it then has none of; None where they matter."""
+    """TCP of the model where links are too fast to matter, which it then has none of; None where they matter. What does
+    not matter was measured with the mainline client alone, and is measured no more."""
     kernel: Literal["2.6.32"] | None = None
-    """A kernel in user mode that the swarm ran in, and is measured in no more; None for the machine's own."""
+    """A kernel in user mode that the swarm ran in; None for the machine's own."""
     one_host: Literal[True] | None = None
-    """With ``kernel``: all clients share an address and the loopback device, None for a namespace of each."""
+    """With ``kernel``: all clients shared an address and the loopback device, None for a namespace of each."""
     downlink_times: Count = 4
     """Rate of a downlink over that of its uplink."""
     buffer: Time
@@ -116,18 +117,6 @@ class Cell(FrozenModel):
             raise ValueError("a class of leechers is not called seed")
         return self
 
-    @model_validator(mode="after")
-    def _kernel(self) -> Self:
-        clients = {peers.client for peers in (self.seed, *self.classes.values())}
-        others = self.transport != "linux-2.6.32" or self.bulk or self.stay != "forever"
-        if self.kernel is not None and (others or clients != {"mainline-4.0.2"}):
-            raise ValueError(
-                "a kernel in user mode needs the transport linux-2.6.32, and runs mainline-4.0.2 alone, which stays"
-            )
-        if self.one_host and self.kernel is None:
-            raise ValueError("one_host needs a kernel, which emulates paths on its loopback device")
-        return self
-
     @property
     def links(self) -> bool:
         """Whether the links matter."""
@@ -135,7 +124,7 @@ class Cell(FrozenModel):
 
     @property
     def old_tcp(self) -> bool:
-        """Whether the machine's TCP is set to that of 2009, as far as its kernel allows."""
+        """Whether the machine's TCP was set to that of 2009, as far as its kernel allowed."""
         return self.transport == "linux-2.6.32" and self.kernel is None
 
     @property

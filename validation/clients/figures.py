@@ -9,19 +9,18 @@ share of uTP in the bytes that left the uplinks; ``copies``, the payload that th
 Where the links do not matter, nothing of queues and transports, but ``idle``, the share of the seeds' unchokes that end
 as the connection is idle while one that is older is kept; ``dry``, the share of the seeds' slots of which no request
 waits when their choker's timer runs; ``gap``, the time within which a tenth of the leechers' sends follow the one
-before on their connection [s].
+before on their connection [s]. Such cells are simulated alone: what was measured of them is in the frozen tables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from validation.clients.cells import Cell
-from validation.clients.peers.mainline_peer import EDGES
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -32,6 +31,9 @@ Figures = dict[str, float]
 Floats = NDArray[np.float64]
 
 QUANTILES = {"p10": 0.1, "p50": 0.5, "p90": 0.9}
+EDGES = [0.001 * ms for ms in (1, 2, 5, 10, 20, 27, 40, 54, 80, 100, 120, 135, 160, 200, 240, 270, 320, 400)]
+EDGES += [0.5, 0.6, 0.8, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0]
+"""Times between two sends are counted in bins that end at these [s], and one beyond, as they were when measured."""
 
 
 def completion(times: Mapping[str, Floats]) -> Figures:
@@ -55,36 +57,25 @@ def measured(cell: Cell, outcome: Outcome) -> Figures:
             for name in cell.classes
         }
         found |= completion(took)
-    for name, delays in outcome.queues.items() if cell.links else ():
+    for name, delays in outcome.queues.items():
         found[f"{name}.queue"] = float(np.mean(delays))
         found[f"{name}.queue_p90"] = float(np.quantile(delays, 0.9))
-    for name in ("seed", *cell.classes) if cell.links else ():
+    for name in ("seed", *cell.classes):
         crossed = [outcome.crossed.get(peer.link.index, (0, 0, 0)) for peer in outcome.peers if peer.klass == name]
         tcp, utp, _ = np.sum(crossed, axis=0)
         found[f"{name}.utp"] = float(utp / max(tcp + utp, 1))
     found["copies"] = sum(peer.up for peer in outcome.peers if peer.is_seed) / cell.file_size
-    if watched := [peer.counts for peer in outcome.peers if peer.is_seed and peer.counts]:
-        found["idle"] = sum(one["idle_ends"] for one in watched) / max(sum(one["unchokes"] for one in watched), 1)
-        found["dry"] = _dry(watched)
-        gaps = np.sum([peer.counts["all_gaps"] for peer in outcome.peers if not peer.is_seed], axis=0)
-        found["gap"] = _within(gaps)
     return found
 
 
-def _dry(watched: Sequence[Mapping[str, Any]]) -> float:
-    """Share of seeds' slots without a waiting request; the keys of their counts are `rounds, requests, busy`."""
-    slots = [(int(key.split(",")[1]), n) for one in watched for key, n in one["slots"].items()]
-    return float(sum(n for requests, n in slots if requests == 0) / max(sum(n for _, n in slots), 1))
-
-
 def _within(counts: np.ndarray) -> float:
-    """Time within which a tenth of the sends follow the one before [s], from counts in the bins of the driver."""
+    """Time within which a tenth of the sends follow the one before [s], from counts in the bins of `EDGES`."""
     edges = np.array([0.0, *EDGES, 2 * EDGES[-1]])
     return float(np.interp(0.1 * counts.sum(), np.concatenate([[0], np.cumsum(counts)]), edges))
 
 
 def _all_gaps(one: xr.Dataset) -> np.ndarray:
-    """Times between sends of leechers, parts of blocks and control messages, in the bins of the driver."""
+    """Times between sends of leechers, parts of blocks and control messages, in the bins of `EDGES`."""
     parts = [(one["send_gap"].values.ravel(), one["send_gap_count"].values.ravel())]
     counts = one["control_gap_count"].sum("sender_class").values
     parts.append((one["control_gap"].values, counts))

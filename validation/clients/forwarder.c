@@ -2,8 +2,8 @@
  *
  *   forwarder DEVICE ONE_WAY_NS LOSS SEED < commands
  *
- * The first lines of standard input are "peer INDEX UPLINK DOWNLINK", rates in bytes per second, "no-push", which has
- * TCP's PSH flags cleared, and "go". Peer INDEX has the address 198.18.INDEX.2. A packet is delivered after ONE_WAY_NS and the time that it takes on both links, which
+ * The first lines of standard input are "peer INDEX UPLINK DOWNLINK", rates in bytes per second, and "go". Peer INDEX
+ * has the address 198.18.INDEX.2. A packet is delivered after ONE_WAY_NS and the time that it takes on both links, which
  * the kernel's shapers leave out: they let a packet go when the link becomes free, not when its last bit has left.
  *
  * Every further line asks for a snapshot, one line of JSON: monotonic time [s]; by peer the bytes of TCP, UDP and all
@@ -26,7 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PEERS = 256, LONGEST = 2048, HEADER = 20, PUSH = 8, SECOND = 1000000000 };
+enum { PEERS = 256, LONGEST = 2048, HEADER = 20, SECOND = 1000000000 };
 
 typedef struct {
     int64_t due;
@@ -46,7 +46,6 @@ static Packet *heap;
 static size_t waiting, room;
 static uint64_t order, lost, delivered, seed;
 static int64_t late_sum, late_most;
-static int no_push; /* receivers that see no PSH delay the ACK of a lone segment, as all did before Linux 6.6 */
 
 static int64_t now(void) {
     struct timespec t;
@@ -98,21 +97,6 @@ static Packet pop(void) {
 /* The time that a packet takes on a link [ns]. */
 static int64_t takes(int size, double rate) { return rate > 0 ? (int64_t)(size / rate * SECOND) : 0; }
 
-/* Clear the PSH flag of a TCP packet, and keep its checksum right (RFC 1624, equation 3). */
-static void clear_push(unsigned char *data, int size) {
-    int ip = 4 * (data[0] & 15);
-    if (data[9] != IPPROTO_TCP || size < ip + 20 || !(data[ip + 13] & PUSH)) return;
-    unsigned char *flags = data + ip + 13, *sum = data + ip + 16;
-    unsigned old = (unsigned)(flags[-1] << 8 | flags[0]);
-    flags[0] &= (unsigned char)~PUSH;
-    unsigned new = (unsigned)(flags[-1] << 8 | flags[0]);
-    unsigned added = (~(unsigned)(sum[0] << 8 | sum[1]) & 0xffff) + (~old & 0xffff) + new;
-    added = (added & 0xffff) + (added >> 16);
-    added = ~((added & 0xffff) + (added >> 16)) & 0xffff;
-    sum[0] = (unsigned char)(added >> 8);
-    sum[1] = (unsigned char)added;
-}
-
 static void take(unsigned char *data, int size, int64_t one_way, double loss) {
     if (size < HEADER || data[0] >> 4 != 4) return;
     Peer *from = &peers[data[14]], *to = &peers[data[18]];
@@ -123,7 +107,6 @@ static void take(unsigned char *data, int size, int64_t one_way, double loss) {
         lost++;
         return;
     }
-    if (no_push) clear_push(data, size);
     Packet packet = {t + on_uplink + one_way + takes(size, to->downlink), order++, size, no_less(malloc((size_t)size))};
     memcpy(packet.data, data, (size_t)size);
     push(packet);
@@ -183,7 +166,6 @@ static void read_peers(void) {
         double up, down;
         if (sscanf(line, "peer %d %lf %lf", &i, &up, &down) == 3 && i >= 0 && i < PEERS)
             peers[i] = (Peer){.uplink = up, .downlink = down};
-        if (strncmp(line, "no-push", 7) == 0) no_push = 1;
     }
 }
 

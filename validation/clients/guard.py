@@ -9,29 +9,18 @@ from pathlib import Path
 
 PROC = Path("/proc")
 
-
-@dataclass(frozen=True)
-class Limits:
-    """A run is refused beyond these."""
-
-    least_idle: float = 0.15
-    """Least share of all cores that is free over the whole of it."""
-    idle_seconds: int = 5
-    """So many seconds one after the other in which no time was left (less than `NO_IDLE`)."""
-    most_wait: float = 0.05
-    """Most that a process waits for a core, as a share of the run."""
-    most_in_second: float = 0.5
-    """Most that a process waits for a core within one second [s]."""
-    most_late: float = 0.05
-    """Most that the forwarder is late with a packet [s]."""
-
-
-STRICT = Limits()
-"""Where the queues of links count."""
-LOOSE = Limits(least_idle=0.05, idle_seconds=60, most_wait=0.3, most_in_second=1.5)
-"""Behind upload limits alone, where sends are tens of milliseconds apart and a round of the choker takes 10 s: a client
-that wakes 600 times a second may wait half a millisecond each time, and every process for a second in a run."""
+# A run is refused beyond these.
+LEAST_IDLE = 0.15
+"""Least share of all cores that is free over the whole of it."""
+IDLE_SECONDS = 5
+"""So many seconds one after the other in which no time was left (less than `NO_IDLE`)."""
 NO_IDLE = 0.02
+MOST_WAIT = 0.05
+"""Most that a process waits for a core, as a share of the run."""
+MOST_IN_SECOND = 0.5
+"""Most that a process waits for a core within one second [s]."""
+MOST_LATE = 0.05
+"""Most that the forwarder is late with a packet [s]."""
 
 
 @dataclass
@@ -70,26 +59,23 @@ class Load:
         return max(most.items(), key=lambda item: item[1], default=("none", 0.0))
 
 
-def starved(load: Load, limits: Limits = STRICT) -> str:
+def starved(load: Load) -> str:
     """Return why a run is refused, in one line; nothing if the machine kept up."""
-    if load.idle_share < limits.least_idle:
-        return (
-            f"the machine was starved: {load.idle_share:.0%} of its cores were idle, less than {limits.least_idle:.0%}"
-        )
+    if load.idle_share < LEAST_IDLE:
+        return f"the machine was starved: {load.idle_share:.0%} of its cores were idle, less than {LEAST_IDLE:.0%}"
     streak = 0
     for idle in load.idle:
         streak = streak + 1 if idle < NO_IDLE else 0
-        if streak >= limits.idle_seconds:
+        if streak >= IDLE_SECONDS:
             return f"the machine was starved: no core was idle for {streak} s"
     name, share = load.worst_process
-    if share > limits.most_wait:
-        return f"{name} was starved: it waited {share:.1%} of the run for a core, more than {limits.most_wait:.0%}"
+    if share > MOST_WAIT:
+        return f"{name} was starved: it waited {share:.1%} of the run for a core, more than {MOST_WAIT:.0%}"
     name, most = load.worst_second
-    if most > limits.most_in_second:
-        allowed = limits.most_in_second
-        return f"{name} was starved: it waited {most:.2f} s within one second for a core, more than {allowed}"
-    if load.latest > limits.most_late:
-        return f"the forwarder was starved: a packet was {load.latest:.3f} s late, more than {limits.most_late}"
+    if most > MOST_IN_SECOND:
+        return f"{name} was starved: it waited {most:.2f} s within one second for a core, more than {MOST_IN_SECOND}"
+    if load.latest > MOST_LATE:
+        return f"the forwarder was starved: a packet was {load.latest:.3f} s late, more than {MOST_LATE}"
     return ""
 
 

@@ -59,15 +59,6 @@ NEIGHBOURS = Path("/proc/sys/net/ipv4/neigh/default/gc_thresh3")
 MOST_NEIGHBOURS = 32768
 """Neighbours that the kernel keeps for all namespaces together: two for each peer. Its default, 1024, is too few for
 swarms beside each other, which then find no way to the tracker."""
-OLD_TCP = {
-    "net/ipv4/tcp_early_retrans": "0",  # no tail loss probes, which came with 3.10
-    "net/ipv4/tcp_frto": "2",
-    "net/ipv4/tcp_no_metrics_save": "0",
-    "net/ipv4/tcp_comp_sack_nr": "0",  # SACKs as they are due; compressed since 4.18
-}
-OLD_WINDOW = 3
-"""What of the TCP of Linux 2.6.32 a kernel of today can be told, and its initial window [segments]. Its loss detection
-by counting is gone (RACK is all there is since 6.17), and the initial timeout of 3 s cannot be set."""
 _ROUTER = {
     "net/ipv4/ip_forward": "1",
     "net/ipv4/conf/all/rp_filter": "0",
@@ -134,14 +125,8 @@ class Bed:
         """Return the name of a peer's namespace."""
         return f"{self.prefix}{link.index}"
 
-    def build(self, links: Sequence[Link], *, old_tcp: bool = False) -> None:
-        """Make the core and the peers' namespaces with the links between them; the TUN device is the forwarder's.
-
-        Args:
-            links: The peers' access links.
-            old_tcp: Whether TCP is set to what it was in Linux 2.6.32, as far as it can be.
-        """
-        sysctls = SYSCTLS | OLD_TCP if old_tcp else SYSCTLS
+    def build(self, links: Sequence[Link]) -> None:
+        """Make the core and the peers' namespaces with the links between them; the TUN device is the forwarder's."""
         self.folder.mkdir()
         if int(NEIGHBOURS.read_text()) < MOST_NEIGHBOURS:
             NEIGHBOURS.write_text(str(MOST_NEIGHBOURS))
@@ -151,10 +136,10 @@ class Bed:
         with _cubic_allowed():
             for link in links:
                 run("ip", "netns", "add", self.namespace(link))
-                set_sysctls(self.namespace(link), sysctls)
+                set_sysctls(self.namespace(link), SYSCTLS)
         run("ip", "-n", self.core, "-batch", "-", given="".join(self._core_end(link) for link in links))
         for link in links:
-            run("ip", "-n", self.namespace(link), "-batch", "-", given=_peer_end(link, old_tcp))
+            run("ip", "-n", self.namespace(link), "-batch", "-", given=_peer_end(link))
 
     def _core_end(self, link: Link) -> str:
         i = link.index
@@ -252,14 +237,14 @@ class Bed:
                 self.remove()
 
 
-def _peer_end(link: Link, old_tcp: bool) -> str:
+def _peer_end(link: Link) -> str:
     """Segments are made by TCP, not by the device: a shaper is to see packets."""
     return (
         "link set lo up\n"
         "link set eth0 gso_max_segs 1\n"
         f"address add {link.address}/30 dev eth0\n"
         "link set eth0 up\n"
-        f"route add default via 198.18.{link.index}.1{f' initcwnd {OLD_WINDOW}' if old_tcp else ''}\n"
+        f"route add default via 198.18.{link.index}.1\n"
     )
 
 

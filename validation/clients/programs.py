@@ -28,16 +28,11 @@ PACKAGES = {
 LIBTORRENT = {"libtorrent-2.0": "2.0.11", "libtorrent-2.1": "2.1.1"}
 """Versions of the wheels."""
 
-MAINLINE: Program = "mainline-4.0.2"
-MAINLINE_VERSION = "4.0.2"
-"""Release of the client of 2005, of which the user has a copy: its licence is not ours, and none of it is here."""
-
 DRIVERS: dict[Program, str] = {
     "libtorrent-2.0": "validation.clients.peers.libtorrent_peer",
     "libtorrent-2.1": "validation.clients.peers.libtorrent_peer",
     "transmission": "validation.clients.peers.transmission_peer",
     "aria2": "validation.clients.peers.aria2_peer",
-    "mainline-4.0.2": "validation.clients.peers.mainline_peer",
 }
 """Modules of the drivers."""
 BUILD = Path(__file__).parents[2] / "build" / "clients"
@@ -61,16 +56,14 @@ def check(cells: Iterable[Cell]) -> None:
     Raises:
         SimulationError: The first that is missing, and how to get it; or a cell is kept from a test bed that is gone.
     """
-    if old := next((cell for cell in cells if cell.kernel is not None), None):
-        raise SimulationError(f"{old.name} ran inside Linux {old.kernel}: its table is kept, it is measured no more")
+    if old := next((cell for cell in cells if not cell.links), None):
+        raise SimulationError(f"{old.name} ran the mainline client: its table is kept, it is measured no more")
     programs, _ = needed(cells)
     for name in sorted(programs):
         if shutil.which(name) is None:
             raise SimulationError(f"{name} is missing: apt-get install {PACKAGES[name]}")
     if os.geteuid() != 0:
         raise SimulationError("measuring real clients needs root, for network namespaces; the report needs none")
-    if any(peers.client == MAINLINE for cell in cells for peers in (cell.seed, *cell.classes.values())):
-        python2()
     if not Path("/dev/net/tun").exists():
         raise SimulationError("/dev/net/tun is missing: modprobe tun")
 
@@ -93,29 +86,7 @@ def environment(name: str) -> Path:
 
 def python_for(program: Program) -> Path:
     """Return the Python that runs the driver of a client."""
-    if program == MAINLINE:
-        return Path(python2())
     return environment(program) if program in LIBTORRENT else Path(sys.executable)
-
-
-def python2() -> str:
-    """Return CPython 2.7, which the mainline client of 2005 needs.
-
-    Raises:
-        SimulationError: There is none, or no copy of the client.
-    """
-    folder = os.environ.get("BTFLOW_MAINLINE", "")
-    version = Path(folder, "BitTorrent", "__init__.py")
-    if not folder or not version.exists():
-        raise SimulationError(
-            f"BTFLOW_MAINLINE is {folder!r}, not the folder of a copy of BitTorrent {MAINLINE_VERSION}"
-        )
-    if f"version = '{MAINLINE_VERSION}'" not in version.read_text(encoding="latin-1"):
-        raise SimulationError(f"BTFLOW_MAINLINE is {folder!r}, which is not BitTorrent {MAINLINE_VERSION}")
-    python = os.environ.get("BTFLOW_PYTHON2") or shutil.which("python2.7")
-    if python is None or not os.access(python, os.X_OK):
-        raise SimulationError("python2.7 is missing: name a CPython 2.7 in BTFLOW_PYTHON2")
-    return python
 
 
 def forwarder() -> Path:

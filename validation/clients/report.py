@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy import stats
 
 from btflow.errors import InputError
 from validation.clients import predictions, tables
@@ -17,6 +16,7 @@ from validation.clients.figures import Figures, counted
 from validation.clients.predictions import Prediction
 from validation.clients.tables import Row
 from validation.markdown import Report
+from validation.statistics import Spread, spread
 
 REPORT = FOLDER.parent / "clients.md"
 
@@ -26,24 +26,6 @@ MEDIAN_WITHIN = 0.05
 QUEUE_WITHIN = 0.20
 _SCALES = {"s": 1.0, "ms": 1e3, "%": 100.0, "copies": 1.0, "kB/s": 1e-3}
 _DIGITS = {"s": 1, "ms": 0, "%": 0, "copies": 2, "kB/s": 0}
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A figure over the runs of a cell."""
-
-    mean: float
-    half: float
-    """Half of the 95% interval of the mean, by Student's t; infinite for a single run."""
-
-
-def estimate(values: Sequence[float]) -> Estimate:
-    """Return mean and interval of a figure over some runs."""
-    n = len(values)
-    mean = float(np.mean(values))
-    if n < 2:
-        return Estimate(mean, math.inf)
-    return Estimate(mean, float(stats.t.ppf(0.975, n - 1) * np.std(values, ddof=1) / math.sqrt(n)))
 
 
 @dataclass(frozen=True)
@@ -64,7 +46,7 @@ class Comparison:
         """The figure that the cell is judged by."""
         return "goodput" if self.cell.bulk else "mean"
 
-    def of(self, name: str) -> Estimate | None:
+    def of(self, name: str) -> Spread | None:
         """Return a figure as measured, None if no run has it.
 
         Queues below upload limits that were looked at every second count for nothing: limits have clocks in step.
@@ -73,7 +55,7 @@ class Comparison:
         in_step = "queue" in name and capped
         rows = [row for row in self.rows if not (in_step and row.queues == "every second")]
         values = [row.figures[name] for row in rows if name in row.figures]
-        return estimate(values) if values else None
+        return spread(values) if values else None
 
     def said(self, name: str, generation: int) -> float | None:
         """Return a figure as predicted; 1 is the first generation, -1 the last."""
@@ -87,7 +69,7 @@ class Comparison:
         seen, said = self.of(name), self.said(name, generation)
         return None if seen is None or said is None or not seen.mean else said / seen.mean - 1
 
-    def differences(self) -> list[tuple[str, str, Estimate]]:
+    def differences(self) -> list[tuple[str, str, Spread]]:
         """Return by how much the completion of each further class exceeds the first class's."""
         first, *others = self.cell.classes
         found = []
@@ -98,7 +80,7 @@ class Comparison:
                 if f"{first}.mean" in row.figures
             ]
             if values:
-                found.append((first, other, estimate(values)))
+                found.append((first, other, spread(values)))
         return found
 
 
@@ -153,7 +135,7 @@ def shown(value: float | None, name: str) -> str:
     return f"{value * _SCALES[unit]:.{_DIGITS[unit]}f}"
 
 
-def _seen(one: Estimate | None, name: str) -> str:
+def _seen(one: Spread | None, name: str) -> str:
     if one is None:
         return "–"
     return shown(one.mean, name) + (f" ± {shown(one.half, name)}" if math.isfinite(one.half) else "")

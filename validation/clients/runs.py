@@ -12,12 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
 
 from btflow.errors import SimulationError
 from validation.clients import programs, torrent
 from validation.clients.cells import Cell, Peers
-from validation.clients.guard import LOOSE, STRICT, Guard, Load, children, starved
+from validation.clients.guard import Guard, Load, children, starved
 from validation.clients.network import PORT, TRACKER, TRACKER_PORT, TUN, Bed, Link
 from validation.clients.processes import Child
 
@@ -59,8 +58,6 @@ class Peer:
     """When it is to leave."""
     up: float = 0.0
     """Payload sent [B], as its client counts."""
-    counts: dict[str, Any] = field(default_factory=dict)
-    """What its driver counted, if it does (``peers/mainline_peer.py``)."""
 
     @property
     def is_seed(self) -> bool:
@@ -88,7 +85,7 @@ class Peer:
             case "done" if not self.is_seed:
                 self.done = message["t"]
             case "totals":
-                self.up, self.left, self.counts = message["up"], message["t"], message.get("counts", {})
+                self.up, self.left = message["up"], message["t"]
 
 
 @dataclass
@@ -131,7 +128,7 @@ def measure(cell: Cell, seed: int, bed: Bed, progress: Progress, *, starved_ok: 
     """
     try:
         outcome = _Swarm(cell, seed, bed).run(progress)
-        why = starved(outcome.load, STRICT if cell.links else LOOSE)
+        why = starved(outcome.load)
         if why and not starved_ok:
             raise StarvedError(why)
         return outcome
@@ -152,7 +149,7 @@ class _Swarm:
         ]
         self.host = Link(len(kinds) + 1, FAST, FAST, FAST, FAST)
         all_links = [*links, self.host] if cell.bulk else links
-        bed.build(all_links, old_tcp=cell.old_tcp)
+        bed.build(all_links)
         bed.check_kernel()
         self.log = (bed.folder / "log").open("w", encoding="utf-8")
         self.forwarder = self._start_forwarder(all_links)
@@ -192,7 +189,7 @@ class _Swarm:
                     peer.child.tell("quit")
             if now >= sample:
                 self._look(outcome, guard)
-                sample = now + (self.instants.expovariate(1 / SAMPLE) if self.cell.links else EVERY)
+                sample = now + self.instants.expovariate(1 / SAMPLE)
             if now >= look:
                 guard.look(time.monotonic())
                 progress(self._line(now - began))
@@ -240,11 +237,11 @@ class _Swarm:
                 key.data.hear()
 
     def _look(self, outcome: Outcome, guard: Guard) -> None:
-        """Note what waits on the uplinks where they matter, and how late the forwarder was since the last look."""
-        waits = self.bed.backlogs() if self.cell.links else {}
+        """Note what waits on the uplinks, and how late the forwarder was since the last look."""
+        waits = self.bed.backlogs()
         self.forwarder.tell("?")
         seen = self.forwarder.message()
-        for peer in self.peers if self.cell.links else ():
+        for peer in self.peers:
             if peer.present:
                 left = seen["peers"].get(str(peer.link.index), [0, 0, 0, 0.0])[3]
                 delay = waits[peer.link.index][0] / peer.link.uplink + left
@@ -277,7 +274,7 @@ class _Swarm:
         command = [str(programs.forwarder()), TUN, one_way, repr(self.cell.loss), str(self.seed)]
         child = Child("the forwarder", self.bed.core, ["chrt", "--rr", "50", *command], self.log)
         lines = [f"peer {link.index} {link.uplink} {link.downlink}" for link in links]
-        child.tell("\n".join([*lines, *["no-push"] * self.cell.old_tcp, "go"]))
+        child.tell("\n".join([*lines, "go"]))
         child.line()
         return child
 

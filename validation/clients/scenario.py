@@ -40,10 +40,6 @@ def _time(value: float) -> str:
     return f"{1000 * value:g} ms"
 
 
-def _word(value: str) -> str:
-    return f'"{value}"'
-
-
 def _utp(peers: Peers) -> str:
     return "utp" if peers.client == "transmission" else "utp-libtorrent"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,43 +113,55 @@ def _held(figures: Measured, grid: Floats) -> Floats:
     return np.asarray(np.interp(grid, figures.step * np.arange(len(figures.held)), figures.held), np.float64)
 
 
+Of = TypeVar("Of")
+
+
 @dataclass(frozen=True)
-class Pair:
-    """A setup at both fidelities, over the same seeds."""
+class Both(Generic[Of]):
+    """A setup at both fidelities, over the same seeds, each with figures of a kind."""
 
     setup: Setup
     """What was run."""
-    figures: Mapping[Fidelity, Sequence[Measured]]
+    figures: Mapping[Fidelity, Sequence[Of]]
     """The figures of its seeds."""
-
-    @property
-    def refused(self) -> str:
-        """Why flow refuses it, if it does."""
-        return self.figures["flow"][0].refused
-
-    def values(self, fidelity: Fidelity, statistic: str) -> list[float]:
-        """Return a statistic of each seed."""
-        return [float(getattr(one, statistic)) for one in self.figures[fidelity]]
-
-    def difference(self, statistic: str = "mean") -> Difference:
-        """Return by how much flow's exceeds full's."""
-        return difference(self.values("flow", statistic), self.values("full", statistic))
-
-    @property
-    def growth(self) -> Growth:
-        """The growth of the pieces."""
-        return growth(self.figures["flow"], self.figures["full"])
 
     @property
     def seeds(self) -> int:
         """Number of seeds."""
         return len(self.figures["full"])
 
+    def values(self, fidelity: Fidelity, statistic: str = "mean") -> list[float]:
+        """Return a statistic of each seed."""
+        return [float(getattr(one, statistic)) for one in self.figures[fidelity]]
 
-def pairs(setups: Iterable[Setup], found: Mapping[Swarm, Measured], seeds: int, first: int = 0) -> list[Pair]:
+    def difference(self, statistic: str = "mean", bound: float = BOUND) -> Difference:
+        """Return by how much flow's exceeds full's, with the two one-sided tests for a bound."""
+        return difference(self.values("flow", statistic), self.values("full", statistic), bound)
+
+
+class Pair(Both[Measured]):
+    """Of swarms without access links."""
+
+    @property
+    def refused(self) -> str:
+        """Why flow refuses it, if it does."""
+        return self.figures["flow"][0].refused
+
+    @property
+    def growth(self) -> Growth:
+        """The growth of the pieces."""
+        return growth(self.figures["flow"], self.figures["full"])
+
+
+Kind = TypeVar("Kind", bound=Both[Any])
+
+
+def pairs(
+    kind: type[Kind], setups: Iterable[Setup], found: Mapping[Swarm, Any], seeds: int, first: int = 0
+) -> list[Kind]:
     """Return the setups at both fidelities, with up to so many seeds from `first` on."""
     return [
-        Pair(setup, {f: [found[Swarm(setup, seed, f)] for seed in numbers(setup, seeds, first)] for f in FIDELITIES})
+        kind(setup, {f: [found[Swarm(setup, seed, f)] for seed in numbers(setup, seeds, first)] for f in FIDELITIES})
         for setup in setups
     ]
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 from tqdm import tqdm
 
-from btflow.options import FIDELITIES
 from validation import experiments
 from validation.cases import Setting
 from validation.fidelity import search, swarms, verdicts
@@ -35,7 +34,7 @@ class Plan:
 
     def swarms(self, setups: Sequence[Setup], seeds: int, first: int = 0) -> list[Pair]:
         """Run setups at both fidelities."""
-        return pairs(setups, dict(measured(wanted(setups, seeds, first), self.sweeps)), seeds, first)
+        return pairs(Pair, setups, dict(measured(wanted(setups, seeds, first), self.sweeps)), seeds, first)
 
 
 def costs(setups: Sequence[Setup]) -> Costs:
@@ -102,17 +101,7 @@ LEFT = "other clients, churn, paths of their own"
 def claims(plan: Plan) -> Section:
     """Judge the published claims at flow."""
     flow = verdicts.at_flow(experiments.Plan(plan.seeds, plan.smaller), plan.sweeps)
-    full = verdicts.at_full()
-    changed = verdicts.changed(flow, full)
-    unknown = [name for name, found in flow.items() if found.verdict == verdicts.UNKNOWN]
-    same = len(flow) - len(changed) - len(unknown)
-    answer = [
-        f"{same} of {len(flow)} verdicts are those of full; others: {', '.join(changed) or 'none'}; not known at flow: "
-        f"{', '.join(unknown) or 'none'}."
-    ]
-    rows = ((n, full[n].verdict, flow[n].verdict, full[n].ours, flow[n].ours) for n in flow)
-    header = ("claim", *(f"verdict at {name}" for name in FIDELITIES), *(f"{name}'s figure" for name in FIDELITIES))
-    return Section("Claims", answer, [*markdown(header, rows), "", FROZEN], flow)
+    return verdicts.section(flow, verdicts.at_full(), FROZEN)
 
 
 FROZEN = "Full's verdicts and figures are those of [the claims](summary.md)."

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from btflow.options import FIDELITIES
 from validation import claims, part, pipeline, reference, report
 from validation.experiments import Plan
+from validation.fidelity.report import Section
+from validation.markdown import table as markdown
 from validation.measured import NotKnownError
 from validation.part import Row
 from validation.sweeps import Sweeps
@@ -37,3 +40,17 @@ def at_full(summary: Path = report.SUMMARY) -> Mapping[str, Row]:
 def changed(flow: Mapping[str, Row], full: Mapping[str, Row]) -> list[str]:
     """Return the claims whose verdict is another one at flow; those that flow does not know are none."""
     return [n for n, found in flow.items() if found.verdict not in (UNKNOWN, full[n].verdict)]
+
+
+def section(flow: Mapping[str, Row], full: Mapping[str, Row], note: str) -> Section:
+    """Return the section on the claims; a note says what is behind it."""
+    others = changed(flow, full)
+    unknown = [name for name, found in flow.items() if found.verdict == UNKNOWN]
+    same = len(flow) - len(others) - len(unknown)
+    answer = [
+        f"{same} of {len(flow)} verdicts are those of full; others: {', '.join(others) or 'none'}; not known at flow: "
+        f"{', '.join(unknown) or 'none'}."
+    ]
+    rows = ((n, full[n].verdict, flow[n].verdict, full[n].ours, flow[n].ours) for n in flow)
+    header = ("claim", *(f"verdict at {name}" for name in FIDELITIES), *(f"{name}'s figure" for name in FIDELITIES))
+    return Section("Claims", answer, [*markdown(header, rows), "", note], flow)

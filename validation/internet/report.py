@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -14,7 +14,7 @@ from validation import markup
 from validation.internet.shares import Results, Row, at_all_limits, reasons, rows
 from validation.internet.swarms import KINDS, NEAR, PATHS, WHOLE
 from validation.markdown import Report as Page, table as markdown
-from validation.markup import drawings, table
+from validation.markup import drawings, escaped
 from validation.report import today
 from validation.statistics import wilson
 
@@ -145,14 +145,10 @@ def write_page(report: Report, figures: Mapping[str, tuple[go.Figure, str]], pat
     body = [
         f"<h1>{title}</h1><p>{escape(provenance(report))}</p><p>{escape(BACKGROUND)} {escape(QUESTION)}</p>",
         f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in answer(report))}</ul>",
-        _table(HEADER, cells(report)),
+        escaped(HEADER, cells(report)),
         f"<p>{escape(METHOD)}</p>",
         *drawings(figures),
-        _table(WHY, why(report)),
+        escaped(WHY, why(report)),
         f"<p>{escape(WHY_TEXT)}</p>",
     ]
     markup.write(path, title, body)
-
-
-def _table(header: Sequence[str], cells: list[tuple[str, ...]]) -> str:
-    return table(header, (tuple(map(escape, row)) for row in cells))

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
-from scipy import stats
 
 from btflow.config.catalog import link_document, load_link
 from btflow.link.flow import Flow
@@ -36,23 +33,6 @@ LESS, SIMILAR = 0.25, 0.25
 BIN = 1.0  # of the network latency [s]
 
 
-@dataclass(frozen=True)
-class Interval:
-    """A mean over seeds with its 95% confidence interval."""
-
-    of: Spread
-    """The seeds' values."""
-
-    @property
-    def half(self) -> float:
-        """Half the width of the interval."""
-        return float(stats.t.ppf(0.975, self.of.replicas - 1)) * self.of.se if self.of.replicas > 1 else math.inf
-
-    def text(self, digits: int, unit: str) -> str:
-        """Return mean and half-width."""
-        return f"{self.of.mean:.{digits}f} ± {self.half:.{digits}f} {unit}"
-
-
 @cache
 def iperf(transport: str, seeds: int, buffer: int | None, runs: int, fidelity: Fidelity = "full") -> Spread:
     """Return the goodput of iperf [Mbit/s] at a buffer [packets], None for the model's."""
@@ -74,7 +54,7 @@ def beside_tcp(runs: int, fidelity: Fidelity = "full") -> Finding:
     for transport, seeds in SETTINGS[:3]:
         paper, found = reference.geni_iperf()[transport, seeds], iperf(transport, seeds, None, runs, fidelity)
         error = found.mean / paper - 1.0
-        shown = f"{Interval(found).text(3, 'Mbit/s')} beside {seeds} ({100 * error:+.0f}%)"
+        shown = f"{found.mean_text(3, 'Mbit/s')} beside {seeds} ({100 * error:+.0f}%)"
         conditions.append(Condition(f"{shown}, the paper has {paper:g}", abs(error) <= G01_SHARE, f"beside {seeds}"))
         parts.append(shown)
         numbers[f"iperf_mbps_{seeds}_seeds"] = [found.mean, found.min, found.max]
@@ -96,7 +76,7 @@ def beside_utp(runs: int, fidelity: Fidelity = "full") -> Finding:
     rates = [episode_rates(seed, fidelity) for seed in range(runs)]
     before, during, after = (float(np.mean([rate[i] for rate in rates])) for i in range(3))
     conditions = (
-        Condition(f"iperf {Interval(found).text(3, 'Mbit/s')} ({100 * error:+.0f}%)", abs(error) <= G02_SHARE, "rate"),
+        Condition(f"iperf {found.mean_text(3, 'Mbit/s')} ({100 * error:+.0f}%)", abs(error) <= G02_SHARE, "rate"),
         Condition(
             f"the seeds' rate falls from {before:.2f} to {during:.2f} Mbit/s while iperf runs",
             during <= COLLAPSED * before,
@@ -105,7 +85,7 @@ def beside_utp(runs: int, fidelity: Fidelity = "full") -> Finding:
         Condition(f"and is {after:.2f} Mbit/s after it", after >= RECOVERED * before, "recovery"),
     )
     ours = (
-        f"at a buffer of {stated_buffer()}: {Interval(found).text(3, 'Mbit/s')} ({100 * error:+.0f}%); the seeds "
+        f"at a buffer of {stated_buffer()}: {found.mean_text(3, 'Mbit/s')} ({100 * error:+.0f}%); the seeds "
         f"{before:.2f} Mbit/s before, {during:.2f} during, {after:.2f} after iperf"
     )
     numbers = {"iperf_mbps": [found.mean, found.min, found.max], "seeds_mbps": [before, during, after]}
@@ -126,7 +106,7 @@ def _sweep_lines(runs: int, transports: Sequence[str], fidelity: Fidelity) -> li
         return lines
     for transport, seeds in SETTINGS:
         if transport in transports:
-            found = [f"{n}: {Interval(iperf(transport, seeds, n, runs)).text(2, '')}".rstrip() for n in BUFFERS]
+            found = [f"{n}: {iperf(transport, seeds, n, runs).mean_text(2)}" for n in BUFFERS]
             lines.append(f"iperf [Mbit/s] beside {seeds} by {transport}, by the buffer [packets]: {', '.join(found)}")
     return lines
 
@@ -229,7 +209,7 @@ def call(runs: int) -> Finding:
     def text(name: str) -> str:
         title, unit = CALL_FIGURES[name]
         digits = 2 if unit == "1" else 1
-        a, b = (Interval(spread(side[name])).text(digits, "" if unit == "1" else unit).rstrip() for side in (tcp, utp))
+        a, b = (spread(side[name]).mean_text(digits, "" if unit == "1" else unit) for side in (tcp, utp))
         return f'{title} {a} by TCP, {b} by "uTP" ({-100 * fell[name]:+.0f}%)'
 
     conditions = (

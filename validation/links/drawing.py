@@ -1,4 +1,4 @@
-"""Parts of the figures of link experiments: a pair of both sides, levels, axes."""
+"""Parts of the figures of link experiments: a pair of both sides, axes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from btflow.plots.style import COLOURS, GREY, SYMBOLS, line
+from btflow.plots.style import COLOURS, SYMBOLS, line
 from validation.links.experiments import Bottleneck
 from validation.links.judge import Line
 from validation.links.measured import measure
@@ -67,12 +67,6 @@ def bottleneck(item: Line) -> Bottleneck:
     run = item.cell.experiment
     assert isinstance(run, Bottleneck)
     return run
-
-
-def levels(plot: go.Figure, levels: Sequence[float]) -> None:
-    """Draw dotted lines at levels; that of 0 is solid."""
-    for level in levels:
-        plot.add_hline(y=level, line={"color": GREY, "dash": "dot" if level else "solid", "width": 1.5})
 
 
 def buffer_axis(plot: go.Figure, buffers: Sequence[int]) -> None:

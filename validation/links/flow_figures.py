@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 import plotly.graph_objects as go
 
 from btflow.plots.style import COLOURS, SYMBOLS, figure
+from validation.figures import levels
 from validation.links import checks
-from validation.links.drawing import SIDES, TITLES, levels, log_axis, ours, pair, theirs
+from validation.links.drawing import SIDES, TITLES, log_axis, ours, pair, theirs
 from validation.links.experiments import Single
 from validation.links.judge import Line
 

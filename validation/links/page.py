@@ -14,7 +14,7 @@ from validation import markup
 from validation.links import report as reports
 from validation.links.judge import Compared, Line
 from validation.links.report import Entry, Report, word
-from validation.markup import coloured, drawings, table
+from validation.markup import coloured, constants, drawings, escaped, table
 from validation.page import claims_table, conditions, details, how_many
 from validation.verdict import Verdict
 
@@ -35,11 +35,9 @@ def write_page(report: Report, figures: Mapping[str, tuple[go.Figure, str]], pat
         "<h2>In detail</h2>",
         *(_detail(entry) for entry in report.entries),
         "<h2>Where the two sides are not the same thing</h2>",
-        _notes(),
+        escaped(("what", "how it differs"), reports.NOTES.items()),
         "<h2>Constants without a source</h2>",
-        table(
-            ("constant", "value", "what it is"), (tuple(map(escape, vars(a).values())) for a in reports.assumptions())
-        ),
+        constants(reports.assumptions()),
     ]
     markup.write(path, TITLE, body)
 
@@ -107,8 +105,3 @@ def _columns(f: Compared) -> list[str]:
     strain = 0.0 if math.isnan(f.strain) else max(-9.0, min(9.0, f.strain))
     mark = "" if f.held else " ✗"
     return [*shown, coloured(error + mark, FULL_COLOUR * strain)]
-
-
-def _notes() -> str:
-    rows = ((escape(name), escape(text)) for name, text in reports.NOTES.items())
-    return table(("what", "how it differs"), rows)

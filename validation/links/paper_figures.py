@@ -10,8 +10,9 @@ import plotly.graph_objects as go
 from btflow.plots.style import COLOURS, GREY, SYMBOLS, figure, line
 from btflow.units.formatting import counted
 from validation import reference
+from validation.figures import levels
 from validation.links import coexistence
-from validation.links.drawing import buffer_axis, levels, mean
+from validation.links.drawing import buffer_axis, mean
 
 
 def geni_buffers(runs: int) -> go.Figure:
@@ -25,11 +26,11 @@ def geni_buffers(runs: int) -> go.Figure:
     )
     stated = float(coexistence.stated_buffer().split()[0])
     for index, (transport, seeds) in enumerate(coexistence.SETTINGS):
-        found = [coexistence.Interval(coexistence.iperf(transport, seeds, n, runs)) for n in coexistence.BUFFERS]
+        found = [coexistence.iperf(transport, seeds, n, runs) for n in coexistence.BUFFERS]
         name = f"{counted(seeds, 'seed')} by {'uTP' if transport == 'utp' else 'TCP'}" if seeds else "alone"
         plot.add_scatter(
             x=coexistence.BUFFERS,
-            y=[f.of.mean for f in found],
+            y=[f.mean for f in found],
             error_y={"type": "data", "array": [f.half for f in found], "thickness": 1.2, "width": 4},
             mode="lines+markers",
             name=name.replace("1 seeds", "1 seed"),

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from validation.statistics import SIGNIFICANT
+from validation.statistics import SIGNIFICANT, spread
 
 Floats = NDArray[np.float64]
 
 MARGIN = 0.05
 """Greatest relative difference that counts as none."""
 CONFIDENCE = 0.95
+"""Of intervals; those of means are `Spread.half`."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +44,8 @@ def interval(values: Sequence[float] | Floats) -> Interval:
     array = _finite(values)
     if array.size == 0:
         return Interval(math.nan, math.nan, math.nan, 0)
-    mean = float(array.mean())
-    if array.size == 1:
-        return Interval(mean, -math.inf, math.inf, 1)
-    half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, array.size - 1)) * float(array.std(ddof=1)) / math.sqrt(array.size)
-    return Interval(mean, mean - half, mean + half, array.size)
+    found = spread(array)
+    return Interval(found.mean, found.mean - found.half, found.mean + found.half, found.replicas)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from btflow import load, simulate
 from btflow.swarm.scenario import Scenario
 from validation.markdown import Report
 from validation.packet_level import tables
+from validation.statistics import change
 
 FOLDER = Path(__file__).parent.parent / "packet_level"
 MODEL = FOLDER / "flow_swarm.toml"
@@ -89,13 +89,12 @@ class Compared:
     @property
     def ratio(self) -> float:
         """Our mean completion time over the packet level's."""
-        return float(np.mean(self.ours) / np.mean(self.packets))
+        return 1.0 + change(self.ours, self.packets).value
 
     @property
     def error(self) -> float:
         """Standard error of the ratio."""
-        spread = [np.std(x, ddof=1) / np.mean(x) / math.sqrt(len(x)) for x in (self.ours, self.packets)]
-        return float(self.ratio * math.hypot(*spread))
+        return change(self.ours, self.packets).se
 
 
 def rows(table: str, setting: Setting) -> list[dict[str, str]]:

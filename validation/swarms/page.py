@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 
 import plotly.graph_objects as go
 
 from validation import markup
-from validation.markup import drawings, table
+from validation.markup import constants, drawings, escaped
 from validation.page import claim_details, claims_table, how_many
 from validation.swarms import report as reports
 from validation.swarms.ablations import Taken
@@ -34,9 +34,9 @@ def write_page(report: Report, figures: Mapping[str, tuple[go.Figure, str]], pat
         "<h2>Claims in detail</h2>",
         *(claim_details(verdict) for verdict in report.verdicts),
         "<h2>Settings</h2>",
-        _escaped(reports.SETTING_HEADER, reports.setting_rows(report.results)),
+        escaped(reports.SETTING_HEADER, reports.setting_rows(report.results)),
         "<h2>Constants without a source</h2>",
-        _escaped(("constant", "value", "what it is"), (tuple(vars(a).values()) for a in reports.assumptions())),
+        constants(reports.assumptions()),
     ]
     markup.write(path, TITLE, body)
 
@@ -52,7 +52,7 @@ def _opening(report: Report) -> str:
 
 
 def _taken(found: Taken) -> str:
-    rows = _escaped(reports.ABLATION_HEADER, reports.ablation_rows(found))
+    rows = escaped(reports.ABLATION_HEADER, reports.ablation_rows(found))
     return f"<h3>{escape(found.ablation.name)}</h3><p>{escape(found.words)}</p>{rows}"
 
 
@@ -60,7 +60,3 @@ def _why(report: Report) -> list[str]:
     shown = why(report.verdicts, report.results)
     rows = "".join(f"<li>{escape(name)}: {escape(text)}</li>" for name, text in shown.items())
     return [f"<h2>Where a claim does not come out</h2><ul>{rows}</ul>"] if shown else []
-
-
-def _escaped(header: tuple[str, ...], rows: Iterable[Iterable[str]]) -> str:
-    return table(header, (tuple(map(escape, row)) for row in rows))

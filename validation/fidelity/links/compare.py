@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from btflow.options import FIDELITIES, Fidelity
-from validation.fidelity.compare import Difference, difference, mean_error
+from validation.fidelity.compare import BOUND, Both, mean_error
 from validation.fidelity.links.measured import Figures
 from validation.fidelity.links.swarms import PAIRS
-from validation.fidelity.swarms import Setup
 from validation.swarms.compare import Interval, interval, paired
 
-MEDIAN, WORST = 0.05, 0.10
+MEDIAN, WORST = BOUND, 0.10
 """Greatest error of the mean completion time, in the median over the settings and in the worst."""
 POINTS = 5.0
 """How far a difference between classes may be from full's, in percent of the other class's mean."""
@@ -29,24 +28,13 @@ DELAYS = {"queue": "queue", "request": "request delay"}
 """What is compared by class beside completion times."""
 
 
-@dataclass(frozen=True)
-class Pair:
+class Pair(Both[Figures]):
     """A setting at both fidelities."""
-
-    setup: Setup
-    """What was run."""
-    figures: Mapping[Fidelity, Sequence[Figures]]
-    """The figures of its seeds."""
 
     @property
     def refused(self) -> str:
         """Why a swarm has no figures, if one has none."""
         return next((f"{name}: {one.refused}" for name in FIDELITIES for one in self.figures[name] if one.refused), "")
-
-    @property
-    def seeds(self) -> int:
-        """Number of seeds."""
-        return len(self.figures["full"])
 
     @property
     def classes(self) -> list[str]:
@@ -63,10 +51,6 @@ class Pair:
         """By how much flow's mean completion time exceeds full's, relative to that, seed by seed."""
         return paired(*(self.values(name) for name in ("flow", "full"))).relative
 
-    def difference(self, statistic: str = "mean", bound: float = MEDIAN) -> Difference:
-        """Return by how much flow's exceeds full's, with the two one-sided tests for a bound."""
-        return difference(self.values("flow", statistic), self.values("full", statistic), bound)
-
     @property
     def shown(self) -> str:
         """What the tests show of the mean completion time at either bound, in words."""
@@ -74,10 +58,6 @@ class Pair:
         parts = [f"within {100 * d.bound:.0f}%" for d in found if d.equal][:1]
         parts += [f"beyond {100 * d.bound:.0f}%" for d in found if d.beyond][-1:]
         return ", ".join(parts) or "-"
-
-    def values(self, fidelity: Fidelity, statistic: str = "mean") -> list[float]:
-        """Return a figure of each seed."""
-        return [float(getattr(one, statistic)) for one in self.figures[fidelity]]
 
     def mean(self, fidelity: Fidelity) -> float:
         """Return the mean completion time [s]."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from btflow.options import FIDELITIES
 from validation.fidelity import search
-from validation.fidelity.compare import numbers, wanted
+from validation.fidelity.compare import pairs, wanted
 from validation.fidelity.links import beside_packets, ideals, report, swarms, verdicts
 from validation.fidelity.links.compare import Pair
 from validation.fidelity.links.measured import Figures, measured
 from validation.fidelity.report import Section
 from validation.fidelity.swarms import Setup, Swarm
+from validation.fidelity.verdicts import section
 from validation.swarms import packets
 from validation.swarms.experiments import RUNS, Plan as Claims
 from validation.sweeps import Sweeps
@@ -48,10 +48,7 @@ class Plan:
         setups = [Setup(s.label, {**s.settings, **self.smaller}, s.seeds, s.model) for s in setups]
         new = [swarm for swarm in wanted(setups, seeds, first) if swarm not in self.known]
         self.known |= dict(measured(new, self.sweeps))
-        return [
-            Pair(s, {f: [self.known[Swarm(s, seed, f)] for seed in numbers(s, seeds, first)] for f in FIDELITIES})
-            for s in setups
-        ]
+        return pairs(Pair, setups, self.known, seeds, first)
 
 
 def _part(title: str, setups: Callable[[], list[Setup]]) -> Callable[[Plan], Section]:
@@ -87,7 +84,7 @@ def beside_ns3(plan: Plan) -> Section:
 def claims(plan: Plan) -> Section:
     """Judge the published claims at flow."""
     flow = verdicts.at_flow(Claims(plan.runs), plan.sweeps, plan.ids)
-    return verdicts.section(flow, verdicts.at_full())
+    return section(flow, verdicts.at_full(), verdicts.NOTE)
 
 
 PARTS: Mapping[str, Callable[[Plan], Section]] = {

@@ -8,10 +8,8 @@ from dataclasses import replace
 from btflow.errors import InputError, ScenarioError, SimulationError
 from btflow.options import Fidelity
 from validation import part, reference
-from validation.fidelity.report import Section
-from validation.fidelity.verdicts import UNKNOWN, changed
+from validation.fidelity.verdicts import UNKNOWN
 from validation.links import coexistence, report as links
-from validation.markdown import table as markdown
 from validation.part import Row
 from validation.swarms import report as swarms
 from validation.swarms.experiments import Plan, Setting
@@ -80,20 +78,6 @@ def at_full() -> dict[str, Row]:
     """Return the verdicts of `make validate` at full fidelity, as they are kept with its summaries, by claim."""
     kept = [part.read(of.SUMMARY, of.COMMAND).rows for of in (swarms, links)]
     return {name: row for rows in kept for name, row in rows.items() if name in IDS}
-
-
-def section(flow: Mapping[str, Row], full: Mapping[str, Row]) -> Section:
-    """Return the section on the claims."""
-    others = changed(flow, full)
-    unknown = [name for name, found in flow.items() if found.verdict == UNKNOWN]
-    same = len(flow) - len(others) - len(unknown)
-    answer = [
-        f"{same} of {len(flow)} verdicts are those of full; others: {', '.join(others) or 'none'}; not known at flow: "
-        f"{', '.join(unknown) or 'none'}."
-    ]
-    rows = ((name, full[name].verdict, flow[name].verdict, full[name].ours, flow[name].ours) for name in flow)
-    header = ("claim", "verdict at full", "verdict at flow", "full's figure", "flow's figure")
-    return Section("Claims", answer, [*markdown(header, rows), "", NOTE], flow)
 
 
 NOTE = (
