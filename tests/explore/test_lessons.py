@@ -214,7 +214,7 @@ def test_latecomer() -> None:
 
 def test_flash_crowd() -> None:
     few, more, larger, uplinks, seed = (swarm("flash-crowd", step)["all"] for step in (1, 2, 3, 4, 5))
-    assert few == pytest.approx(30, abs=4)
+    assert few == pytest.approx(25, abs=3)
     times = result("flash-crowd", 1)["completion_time"].values
     assert np.nanmin(times) > 0.63 * np.nanmax(times)
     assert more / few == pytest.approx(3, abs=0.2)
@@ -238,8 +238,8 @@ def test_half_and_half() -> None:
     assert 0.45 < old.min() < old.max() < 0.7
     assert shallow[0] == pytest.approx(1.0, abs=0.05)
     assert shallow.mean() == pytest.approx(0.96, abs=0.005)
-    assert today.mean() == pytest.approx(1.01, abs=0.005)
-    assert (today > 1).sum() == 7
+    assert today.mean() == pytest.approx(1.03, abs=0.005)
+    assert (today > 1).sum() == 8
     assert other[0] == pytest.approx(1.08, abs=0.02)
     assert other.mean() == pytest.approx(1.04, abs=0.005)
 

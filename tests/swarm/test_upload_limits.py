@@ -24,7 +24,7 @@ def download(client: str, limit: int, fidelity: Fidelity) -> Any:
         "flashcrowd", leechers=1, utp_share="0%", buffer="200 ms", rtt="30 ms", file_size="40 MB", client=client, **fast
     )
     limited = scenario.set(**{"classes.tcp.upload_limit": f"{limit} KiB/s"})
-    return btflow.simulate(limited, seed=1, replicas=8, fidelity=fidelity)
+    return btflow.simulate(limited, seed=1, replicas=32, fidelity=fidelity)
 
 
 def seconds(result: Any) -> float:
