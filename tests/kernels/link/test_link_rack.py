@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from link_made import PACKET, PAYLOAD, control, flow
 
-from btflow import InputError, load, simulate
+from btflow import InputError, load, simulate, simulate_link
 from btflow.kernels.link import state as k
 
 RTT = 0.1
@@ -330,3 +330,20 @@ def test_a_swarm_of_it_gets_every_file_through_losses(fidelity: Any) -> None:
     leechers = result.isel(peer=slice(1, None), replica=0)
     assert np.all(leechers.completion_time > 0.0)
     assert np.all(leechers.bytes_received >= 2_000_000)
+
+
+def test_a_timeout_for_nothing_is_undone() -> None:
+    """The round trip grows from 50 ms to 4 s: the timer fires twice, and what comes then was sent before it did."""
+    run = simulate_link(
+        flows=["cubic-6:1"],
+        rate="10 Mbit/s",
+        rtt="50 ms, 4 s@5s",
+        rtt_spread="0 ms",
+        buffer="1000 packets",
+        duration="14 s",
+        warmup="0 s",
+    )
+    window = run["window"].squeeze()
+    before, silent, after = (float(window.sel(time=t, method="nearest")) for t in (4.9, 6.5, 8.0))
+    assert (run["timeouts"].item(), run["resent"].item(), run["window_falls"].item()) == (2, 2, 0)
+    assert silent < 3 < before < after
