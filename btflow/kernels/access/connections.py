@@ -260,6 +260,8 @@ def timer(x, i, t):
         peer_set.give_up(s, h, t)
     else:
         f.tries += 1
+        if s.rules.tallied == 1 and x.protocol[h] == state.UTP:
+            s.tally[h].heard_at = t  # its SYNs have timeouts of their own
         sender.rto_timer(net, i, f, t)
 
 
