@@ -95,19 +95,6 @@ def report() -> None:
     typer.echo(f"report: {os.path.relpath(page.REPORT)}, {os.path.relpath(mainline.REPORT)}")
 
 
-@app.command()
-def hypotheses(
-    only: Annotated[str, typer.Option(metavar="no-nagle,prompt-acks", help="Hypotheses; all by default.")] = "",
-) -> None:
-    """Write validation/hypotheses.md: what could make the cluster of 2010 differ from the model, by simulation.
-
-    Of some hypotheses alone a report is written to validation/report/hypotheses.md.
-    """
-    from validation.clients import hypotheses as page
-
-    typer.echo(f"report: {os.path.relpath(page.write(page.chosen(only)))}")
-
-
 def _wanted(names: str) -> list[cells_module.Cell]:
     """Return the cells of a list; for an empty one all that can still be measured."""
     found = cells_module.chosen(names, cells_module.load())
