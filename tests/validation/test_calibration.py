@@ -82,9 +82,7 @@ def test_both_forms_of_the_raw_data_give_the_same_files_to_the_byte(
     assert middle["0.5"] == pytest.approx((times[389] + times[390]) / 2, abs=1e-3)
     assert middle["0.98"] == 400
     assert "iPlane's published points (fitted)" in first.output
-    assert "Copied, not rebuilt: published.csv, typed in from the paper, and what is of losses, as the ping logs" in (
-        first.output
-    )
+    assert "Copied, not rebuilt: published.csv, typed in from the paper, and what is of losses, made" in first.output
 
 
 def test_the_model_of_a_made_up_world_has_its_regions_and_violations(
@@ -185,3 +183,9 @@ def test_the_published_points_are_the_papers() -> None:
         for row in raw.rows(DATA / "published.csv")
     ]
     assert rows == [("rtt", 400, 0.98), ("rtt", 1000, 0.998), ("loss", 0.05, 0.95)]
+
+
+def test_the_shipped_model_has_what_the_shipped_table_says_losses_have_in_common() -> None:
+    shared = {row["name"]: float(row["value"]) for row in raw.rows(DATA / build.IN_COMMON)}
+    structure = load("iplane").structure
+    assert list(shared.items()) == [("loss", structure.loss), ("loss_with_rtt", structure.loss_with_rtt)]

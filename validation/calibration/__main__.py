@@ -16,14 +16,11 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 WHERE = """\
 Without the measured files only the shipped tables are checked. To build them anew, give a folder (RAW=folder) with
-- PlanetLabData_1 to _18, from the folder PlanetLab of https://github.com/uofa-rzhu3/NetLatency-Data (MIT, commit
-  a5845579), or planetlab490_path_rtt.csv.gz, which has their medians: the round-trip times and the structure;
-- if losses are to be rebuilt, too, IndirectionDC, a clone of https://github.com/mamoonraja/IndirectionDC (no licence
-  is stated; commit 3e9cc34b): the ping logs.
+PlanetLabData_1 to _18, from the folder PlanetLab of https://github.com/uofa-rzhu3/NetLatency-Data (MIT, commit
+a5845579), or planetlab490_path_rtt.csv.gz, which has their medians: the round-trip times and the structure.
 Checksums: data/iplane/raw.csv."""
 COPIED = """\
-Copied, not rebuilt: published.csv, typed in from the paper{}."""
-NO_LOGS = ", and what is of losses, as the ping logs (IndirectionDC) are not in the folder"
+Copied, not rebuilt: published.csv, typed in from the paper, and what is of losses, made once of ping logs."""
 
 app = application()
 
@@ -54,19 +51,19 @@ def calibrate(
     for title, found in report.sections(model, data, measured):
         typer.echo(f"\n{report.as_text(title, found)}")
         met &= all(row.met for row in found)
-    typer.echo(f"\n{WHERE if measured is None else COPIED.format('' if measured.logs else NO_LOGS)}")
+    typer.echo(f"\n{WHERE if measured is None else COPIED}")
     raise typer.Exit(0 if met else 1)
 
 
 def _measured(folder: Path, data: Path) -> Measured:
     """Read all measured files of a folder."""
-    from validation.calibration import logs, raw, report
+    from validation.calibration import raw, report
 
     matrix = raw.planetlab(folder, data)
     samples = far = None
     if (folder / raw.IPLANE).is_file():
         samples, far = raw.iplane_samples(folder, data), raw.iplane_between(folder, *report.ENDS, data)
-    return report.Measured(matrix, logs.ping_logs(folder, data), samples, far)
+    return report.Measured(matrix, samples, far)
 
 
 def _check_sums(data: Path) -> None:
@@ -84,16 +81,10 @@ def _rebuild(measured: Measured, data: Path, models: Path) -> None:
     """Write the tables and the model."""
     from validation.calibration import build
 
-    logs = measured.logs
-    of_logs = "" if logs is None else f", {len(logs):,} ping logs"
-    typer.echo(f"PlanetLab: {len(measured.matrix)} nodes{of_logs}. Fitting takes some minutes.")
-    changed = [] if logs is None else build.write_logs(logs, data)
+    typer.echo(f"PlanetLab: {len(measured.matrix)} nodes. Fitting takes some minutes.")
     points = build.quantiles(measured.matrix, data)
     model = build.path_model(points, measured.matrix, data)
-    if logs is not None:
-        model, also = build.with_losses(model, logs, data)
-        changed += also
-    changed += build.write(points, model, data, models)
+    changed = build.write(points, model, data, models)
     typer.echo(
         f"Written anew: {', '.join(changed)}." if changed else "The tables and the model are the same as before."
     )

@@ -1,10 +1,9 @@
-"""Makes the quantile tables and the path model of PlanetLab's matrix, the published points and the ping logs."""
+"""Makes the quantile tables and the path model of PlanetLab's matrix, the published points and the kept losses."""
 
 from __future__ import annotations
 
 import csv
 import hashlib
-from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
@@ -16,8 +15,6 @@ from btflow.files import replacing
 from btflow.paths import model as model_files
 from btflow.paths.fitting import fit_structure
 from btflow.paths.model import PathModel
-from validation.calibration import losses
-from validation.calibration.logs import Log
 from validation.calibration.raw import rows
 
 Floats = NDArray[np.float64]
@@ -33,10 +30,6 @@ PEERS = 24_000
 
 LOGS, IN_COMMON = "loss-logs.csv", "loss-in-common.csv"
 SHIPPED = (IN_COMMON, LOGS, "published.csv", "quantiles.csv", "raw.csv")
-LOGS_OF = (
-    "# Losses of {logs:,} ping logs, {pings:.1f} million pings, March to May 2016: "
-    "mamoonraja/IndirectionDC at 3e9cc34b, Source_code/**/screenlog.0\n# Made by `make calibrate RAW=folder`\n"
-)
 
 COMMENT = """\
 Made by `make calibrate RAW=folder`, do not edit. SYNTHETIC: see data/iplane/README.md."""
@@ -142,24 +135,6 @@ def as_csv(points: list[Point]) -> str:
     table.writerow(["quantity", "unit", "cumulative_share", "value", "basis"])
     table.writerows((p.quantity, p.unit, f"{p.share:g}", f"{p.value:.10g}", p.basis) for p in points)
     return text.getvalue()
-
-
-def write_logs(logs: Sequence[Log], data: Path) -> list[str]:
-    """Write the quantiles of the ping logs' losses; return the names of the files that have changed."""
-    lines = [f"loss,fraction,{share:g},{value:g}\n" for share, value in losses.quantiles(logs).items()]
-    return _write(data / LOGS, f"{_of(logs)}quantity,unit,cumulative_share,value\n{''.join(lines)}")
-
-
-def with_losses(model: PathModel, logs: Sequence[Log], data: Path) -> tuple[PathModel, list[str]]:
-    """Write what losses have in common; return the model with it, and the names of the files that have changed."""
-    found = losses.in_common(logs, model)
-    lines = [f"{name},{found[name]:g},{source}\n" for name, source in losses.SOURCES.items()]
-    changed = _write(data / IN_COMMON, f"{_of(logs)}name,value,source\n{''.join(lines)}")
-    return model.model_copy(update={"structure": model.structure.model_copy(update=found)}), changed
-
-
-def _of(logs: Sequence[Log]) -> str:
-    return LOGS_OF.format(logs=len(logs), pings=sum(log.sent for log in logs) / 1e6)
 
 
 def write(points: list[Point], model: PathModel, data: Path, models: Path) -> list[str]:

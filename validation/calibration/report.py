@@ -15,8 +15,6 @@ from btflow.paths.fitting import fit_structure, stretched
 from btflow.paths.generate import Sampled, sample
 from btflow.paths.model import PathModel
 from btflow.paths.triangles import above_best, triangle_share, triangle_violations
-from validation.calibration import losses
-from validation.calibration.logs import Log
 from validation.calibration.raw import rows
 
 Floats = NDArray[np.float64]
@@ -40,8 +38,6 @@ ALIKE_DRAWN = 20
 """Matrices of PlanetLab's size that are compared with it."""
 ALIKE_OFF = 5.0
 """Most percentage points that a share of paths alike may be off PlanetLab's: the halves of its nodes differ by that."""
-CORRELATION_OFF = 0.05
-"""Most that a correlation of losses may be off that of the ping logs."""
 FAR = 0.25
 """A pair is far above its best path beyond this part of it."""
 HALF_SEED = 1
@@ -53,8 +49,6 @@ class Measured(NamedTuple):
 
     matrix: Floats
     """PlanetLab's round-trip times [ms] (nodes, nodes)."""
-    logs: list[Log] | None
-    """Ping logs."""
     samples: Floats | None
     """iPlane's round-trip times in Shadow's topology [ms]."""
     far: Floats | None
@@ -204,15 +198,6 @@ def light(times: Floats) -> Iterator[Row]:
     )
 
 
-def losses_alike(model: PathModel, logs: list[Log]) -> Iterator[Row]:
-    """Give what the losses of ping logs have in common beside that of drawn ones."""
-    peers = len({end for log in logs if log.run == losses.MATRIX for end in (log.source, log.destination)})
-    named = ("with the round-trip time", "between two paths with one peer in common")
-    for what, wanted, found in zip(named, losses.measured(logs), losses.drawn(model, peers), strict=True):
-        text, off = f"{found:.3f} drawn, {peers} peers", f"{found - wanted:+.3f}"
-        yield Row(f"correlation of losses {what}", f"{wanted:.3f}", text, off, abs(found - wanted) <= CORRELATION_OFF)
-
-
 def sections(model: PathModel, data: Path, measured: Measured | None) -> Iterator[tuple[str, list[Row]]]:
     """Give each comparison with its title; those with measured files only if they are given."""
     paths = drawn(model, PEERS, DRAWN)
@@ -220,14 +205,12 @@ def sections(model: PathModel, data: Path, measured: Measured | None) -> Iterato
     yield "A lognormal through iPlane's two published times (not used)", list(lognormal(model, data))
     if measured is None:
         return
-    matrix, logs, samples, far = measured
+    matrix, samples, far = measured
     measured_at = {percent / 100: float(np.percentile(_pairs(matrix), percent)) for percent in SHOWN}
     yield "PlanetLab's quantiles (fitted up to 95%)", list(body(model, paths, measured_at))
     yield "What the paths of PlanetLab have in common", list(alike(model, matrix))
     yield "The same for half of the nodes, the structure fitted to the others", list(held_out(model, matrix))
     yield "How much nodes differ in their share of pairs more than 25% above (not fitted)", list(strays(model, matrix))
-    if logs is not None:
-        yield "What the losses of the ping logs have in common (fitted)", list(losses_alike(model, logs))
     if samples is not None:
         title = "iPlane 2012, by country, in Shadow's topology (not fitted, none below 20 ms)"
         yield title, list(other(model, samples))
