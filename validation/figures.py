@@ -9,19 +9,8 @@ from typing import Any
 import plotly.graph_objects as go
 
 from btflow.plots.style import COLOURS, GREY, SYMBOLS, figure, line
-from validation import reference
+from validation import experiments, reference
 from validation.cases import Case
-from validation.experiments import (
-    AS_LIMITS,
-    COLUMNS,
-    LEECHER_ASES,
-    LIMITS,
-    SWEEP_RTTS,
-    TABLE_RTTS,
-    placements,
-    sweep,
-    table4,
-)
 from validation.latency import BOUND, published
 from validation.statistics import Spread, replicas_text, spread
 from validation.table4 import cells
@@ -49,7 +38,7 @@ def bars(found: Iterable[Spread], scale: float = 1.0) -> dict[str, Any]:
     }
 
 
-def rtt_sweep(results: Results, rtts: Sequence[int] = SWEEP_RTTS) -> go.Figure:
+def rtt_sweep(results: Results, rtts: Sequence[int] = experiments.SWEEP_RTTS) -> go.Figure:
     """Return completion against RTT for the four limits, with the paper's twelve loss-free points (TSO off)."""
     drawn = figure(
         "Completion time against the round-trip time",
@@ -57,11 +46,15 @@ def rtt_sweep(results: Results, rtts: Sequence[int] = SWEEP_RTTS) -> go.Figure:
         f"{COMPLETION}, log scale",
         subtitle="300 leechers and a seed, 50 MB, no loss, by upload limit",
     )
-    at_table = bars_text(results, sweep(rtts=[rtt for rtt in rtts if rtt in TABLE_RTTS]))
-    others = [rtt for rtt in rtts if rtt not in TABLE_RTTS]
-    between = f", {replicas_text(results.spread(case) for case in sweep(rtts=others))} in between" if others else ""
-    for index, limit in enumerate(LIMITS):
-        found = [results.spread(case) for case in sweep([limit], rtts)]
+    at_table = bars_text(results, experiments.sweep(rtts=[rtt for rtt in rtts if rtt in experiments.TABLE_RTTS]))
+    others = [rtt for rtt in rtts if rtt not in experiments.TABLE_RTTS]
+    between = (
+        f", {replicas_text(results.spread(case) for case in experiments.sweep(rtts=others))} in between"
+        if others
+        else ""
+    )
+    for index, limit in enumerate(experiments.LIMITS):
+        found = [results.spread(case) for case in experiments.sweep([limit], rtts)]
         drawn.add_scatter(
             x=list(rtts),
             y=[s.mean for s in found],
@@ -81,7 +74,7 @@ def rtt_sweep(results: Results, rtts: Sequence[int] = SWEEP_RTTS) -> go.Figure:
             showarrow=False,
             font={"color": COLOURS[index], "size": 14},
         )
-    points = {case: time for case, time in reference.table4().items() if case in sweep()}
+    points = {case: time for case, time in reference.table4().items() if case in experiments.sweep()}
     drawn.add_scatter(
         x=[case.rtt for case in points],
         y=list(points.values()),
@@ -101,10 +94,10 @@ def table_errors(results: Results) -> go.Figure:
         "Table IV: btflow against the paper",
         "upload limit, round-trip time",
         "btflow over the paper, difference [%]",
-        subtitle=f"{bars_text(results, table4())}; dotted: ±12%, the tolerance of the worst cell",
+        subtitle=f"{bars_text(results, experiments.table4())}; dotted: ±12%, the tolerance of the worst cell",
     )
-    for index, (name, (tso, loss)) in enumerate(COLUMNS.items()):
-        found = cells(results, [case for case in table4() if (case.tso, case.loss) == (tso, loss)])
+    for index, (name, (tso, loss)) in enumerate(experiments.COLUMNS.items()):
+        found = cells(results, [case for case in experiments.table4() if (case.tso, case.loss) == (tso, loss)])
         scaled = [spread([time / cell.paper for time in results.times(cell.case)]) for cell in found]
         drawn.add_scatter(
             x=[[f"{cell.case.limit} kB/s" for cell in found], [f"{cell.case.rtt} ms" for cell in found]],
@@ -127,7 +120,7 @@ def loss_increase(results: Results) -> go.Figure:
         "increase of the mean completion time [%]",
         subtitle="standard error as bars; open symbols: the paper's Table IV; dotted: the paper's bound of 15%",
     )
-    cases = [Case(limit, rtt, loss=5) for limit in LIMITS for rtt in TABLE_RTTS]
+    cases = [Case(limit, rtt, loss=5) for limit in experiments.LIMITS for rtt in experiments.TABLE_RTTS]
     axis = [[f"{case.limit} kB/s" for case in cases], [f"{case.rtt} ms" for case in cases]]
     ours = [results.change(case, Case(case.limit)) for case in cases]
     drawn.add_bar(
@@ -150,14 +143,14 @@ def loss_increase(results: Results) -> go.Figure:
 
 def as_placements(results: Results, limit: int) -> go.Figure:
     """Return completion by the AS of the leechers and of the seed: Fig. 8 (20 kB/s) or 9 (50 kB/s)."""
-    cases = placements(limit)
+    cases = experiments.placements(limit)
     drawn = figure(
         f"Leechers and seed in ASes, {limit} kB/s",
         "AS of the seed, ASes of the leechers",
         COMPLETION,
         subtitle=f"{bars_text(results, cases)}; dotted: 400 ms between all peers",
     )
-    ases = sorted({name for chosen in LEECHER_ASES for name in chosen})
+    ases = sorted({name for chosen in experiments.LEECHER_ASES for name in chosen})
     for index, name in enumerate(ases):
         found = [(case, spread(results[case].by_place[name])) for case in cases if name in case.leechers_in]
         drawn.add_scatter(
@@ -191,11 +184,11 @@ def levels(drawn: go.Figure, values: Iterable[float]) -> None:
 def completion_figures(results: Results) -> dict[str, go.Figure]:
     """Return the figures of completion times whose cases were simulated, by name."""
     found: dict[str, go.Figure] = {}
-    if results.has(sweep()):
+    if results.has(experiments.sweep()):
         found["rtt_sweep"] = rtt_sweep(results)
-    if results.has(table4()):
+    if results.has(experiments.table4()):
         found |= {"table_errors": table_errors(results), "loss_increase": loss_increase(results)}
-    for limit in AS_LIMITS:
-        if results.has(placements(limit)):
+    for limit in experiments.AS_LIMITS:
+        if results.has(experiments.placements(limit)):
             found[f"as_placements_{limit}"] = as_placements(results, limit)
     return found

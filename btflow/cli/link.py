@@ -4,65 +4,55 @@ from typing import Annotated
 
 import typer
 
-from btflow.cli.common import (
-    SHARE,
-    Json,
-    Motion,
-    Out,
-    Overwrite,
-    Plot,
-    Seed,
-    Settings,
-    Text,
-    bar,
-    check_motion,
-    echo,
-    motion_writer,
-    takes,
-    write,
-    write_plot,
-)
+from btflow.cli import common
 from btflow.errors import InputError
 from btflow.files import figure_path
 
 
 def link(
     model: Annotated[
-        Text, typer.Argument(help="Name of a link model, or path of a .toml file; or give options.")
+        common.Text, typer.Argument(help="Name of a link model, or path of a .toml file; or give options.")
     ] = None,
     rate: Annotated[
-        Text,
-        takes(
+        common.Text,
+        common.takes(
             "RATE",
             'Of the uplink, or "unlimited"; by steps: "20 Mbit/s, 5 Mbit/s@30s"; trace:FILE: as mahimahi has it.  '
             "[1 Mbit/s]",
         ),
     ] = None,
     buffer: Annotated[
-        Text, takes("BUFFER", 'Of the uplink: "100 packets", "150 kB", "200 ms" or "1.5 BDP".  [100 packets]')
+        common.Text,
+        common.takes("BUFFER", 'Of the uplink: "100 packets", "150 kB", "200 ms" or "1.5 BDP".  [100 packets]'),
     ] = None,
-    reverse_rate: Annotated[Text, takes("RATE", "Of the downlink.  [as --rate]")] = None,
-    reverse_buffer: Annotated[Text, takes("BUFFER", "Of the downlink.  [as --buffer]")] = None,
+    reverse_rate: Annotated[common.Text, common.takes("RATE", "Of the downlink.  [as --rate]")] = None,
+    reverse_buffer: Annotated[common.Text, common.takes("BUFFER", "Of the downlink.  [as --buffer]")] = None,
     aqm: Annotated[
-        Text,
-        takes(
+        common.Text,
+        common.takes(
             "NAME[:KEY=VALUE,...]",
             "drop-tail, codel, fq-codel, pie or cake, both ways. Keys: target, interval, quantum (of fq-codel), "
             "update, burst, alpha and beta (of pie), isolation (of cake).  [drop-tail]",
         ),
     ] = None,
-    framing: Annotated[Text, takes("SIZE", 'Added to each packet: "18 B", or "atm:40 B", in cells.  [0 B]')] = None,
-    shaper: Annotated[
-        Text, takes("NAME", "line, or tbf or htb of a Linux host, whose queue sees super-packets.")
+    framing: Annotated[
+        common.Text, common.takes("SIZE", 'Added to each packet: "18 B", or "atm:40 B", in cells.  [0 B]')
     ] = None,
-    access: Annotated[Text, takes("NAME", "Access link, such as adsl, that the options above change.")] = None,
-    rtt: Annotated[Text, takes("TIME", 'Base round-trip time; by steps: "30 ms, 80 ms@20s".  [50 ms]')] = None,
-    rtt_spread: Annotated[Text, takes("TIME", "Each flow's RTT is longer by up to this.  [2 ms]")] = None,
-    loss: Annotated[Text, takes("SHARE", "Data packets lost in the core.  [0%]")] = None,
-    ack_loss: Annotated[Text, takes("SHARE", "ACKs lost in the core.  [0%]")] = None,
+    shaper: Annotated[
+        common.Text, common.takes("NAME", "line, or tbf or htb of a Linux host, whose queue sees super-packets.")
+    ] = None,
+    access: Annotated[
+        common.Text, common.takes("NAME", "Access link, such as adsl, that the options above change.")
+    ] = None,
+    rtt: Annotated[
+        common.Text, common.takes("TIME", 'Base round-trip time; by steps: "30 ms, 80 ms@20s".  [50 ms]')
+    ] = None,
+    rtt_spread: Annotated[common.Text, common.takes("TIME", "Each flow's RTT is longer by up to this.  [2 ms]")] = None,
+    loss: Annotated[common.Text, common.takes("SHARE", "Data packets lost in the core.  [0%]")] = None,
+    ack_loss: Annotated[common.Text, common.takes("SHARE", "ACKs lost in the core.  [0%]")] = None,
     flow: Annotated[
         list[str] | None,
-        takes(
+        common.takes(
             "CC[:COUNT][@START][,KEY=VALUE]...",
             "Flows, such as cubic:3 or ledbat:1@10s. Keys: size (bytes to send), rate (of the application), "
             "on and off (mean lengths of its periods), start, stop, spread (of the starts), rtt, window (most bytes "
@@ -72,7 +62,7 @@ def link(
     ] = None,
     voip: Annotated[
         list[str] | None,
-        takes(
+        common.takes(
             "CODEC[:COUNT][@START][,KEY=VALUE]...",
             "One direction of voice calls, such as g729:1. Keys: frames (in a packet), start, stop, spread, rtt, "
             "name, host, direction.",
@@ -80,32 +70,36 @@ def link(
     ] = None,
     probe: Annotated[
         list[str] | None,
-        takes(
+        common.takes(
             "SIZE@PERIOD[,KEY=VALUE]...",
             'Small messages, such as "100 B@1s". Keys: cc, start, stop, spread, rtt, window, mss, name, '
             "host, direction.  [cc=cubic]",
         ),
     ] = None,
-    duration: Annotated[Text, takes("TIME", "Simulated time.  [60 s]")] = None,
+    duration: Annotated[common.Text, common.takes("TIME", "Simulated time.  [60 s]")] = None,
     warmup: Annotated[
-        Text,
-        takes("TIME", "Statistics begin here.  [a fifth of the duration, at most 60 s; 0 s if every flow has a size]"),
+        common.Text,
+        common.takes(
+            "TIME", "Statistics begin here.  [a fifth of the duration, at most 60 s; 0 s if every flow has a size]"
+        ),
     ] = None,
-    sample: Annotated[Text, takes("TIME", "Period of the time series.  [a 2000th of the duration]")] = None,
-    settings: Settings = None,
-    seed: Seed = "0",
+    sample: Annotated[
+        common.Text, common.takes("TIME", "Period of the time series.  [a 2000th of the duration]")
+    ] = None,
+    settings: common.Settings = None,
+    seed: common.Seed = "0",
     fidelity: Annotated[
-        str, takes("full|flow", "full: every packet an event; flow: windows and queues move without packets.")
+        str, common.takes("full|flow", "full: every packet an event; flow: windows and queues move without packets.")
     ] = "full",
-    as_json: Json = False,
-    out: Out = None,
-    plot: Plot = None,
-    motion: Motion = None,
-    motion_start: Annotated[Text, takes("TIME", "Simulated time from which it plays.  [0 s]")] = None,
+    as_json: common.Json = False,
+    out: common.Out = None,
+    plot: common.Plot = None,
+    motion: common.Motion = None,
+    motion_start: Annotated[common.Text, common.takes("TIME", "Simulated time from which it plays.  [0 s]")] = None,
     motion_length: Annotated[
-        Text, takes("TIME", "How much of it.  [3000 packets of the bottleneck, or 20 round trips]")
+        common.Text, common.takes("TIME", "How much of it.  [3000 packets of the bottleneck, or 20 round trips]")
     ] = None,
-    overwrite: Overwrite = False,
+    overwrite: common.Overwrite = False,
 ) -> None:
     """Simulate flows over access links: a model, or one user's link given by options alone.
 
@@ -131,13 +125,13 @@ def link(
             "--plot", str(figure_file), "has nothing to show: no queue has a limited rate", "a limited rate"
         )
     part = {"start": motion_start, "length": motion_length}
-    check_motion(motion_file, scenario, fidelity=which, **part)
+    common.check_motion(motion_file, scenario, fidelity=which, **part)
 
     from btflow import files
     from btflow.link.run import simulate_link
 
-    with bar(SHARE, 1, shown=not as_json) as update:
+    with common.bar(common.SHARE, 1, shown=not as_json) as update:
         result = simulate_link(scenario, seed=number, fidelity=which, progress=update)
-    echo(report.summary(result) if as_json else report.as_text(result))
-    played = motion_writer(scenario, shown=not as_json, seed=number, **part)
-    write(result, ((files.write_netcdf, result_file), (write_plot, figure_file), (played, motion_file)))
+    common.echo(report.summary(result) if as_json else report.as_text(result))
+    played = common.motion_writer(scenario, shown=not as_json, seed=number, **part)
+    common.write(result, ((files.write_netcdf, result_file), (common.write_plot, figure_file), (played, motion_file)))

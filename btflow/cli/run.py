@@ -4,38 +4,22 @@ from typing import Annotated
 
 import typer
 
-from btflow.cli.common import (
-    FidelityOption,
-    Json,
-    Model,
-    Motion,
-    Out,
-    Overwrite,
-    Plot,
-    Seed,
-    Settings,
-    bar,
-    check_motion,
-    echo,
-    motion_writer,
-    write,
-    write_plot,
-)
+from btflow.cli import common
 from btflow.files import figure_path
 from btflow.units.formatting import counted
 
 
 def run(
-    model: Model,
-    settings: Settings = None,
+    model: common.Model,
+    settings: common.Settings = None,
     replicas: Annotated[str, typer.Option(metavar="NUMBER", help="Independent repetitions.")] = "1",
-    seed: Seed = "0",
-    fidelity: FidelityOption = "full",
-    as_json: Json = False,
-    out: Out = None,
-    plot: Plot = None,
-    motion: Motion = None,
-    overwrite: Overwrite = False,
+    seed: common.Seed = "0",
+    fidelity: common.FidelityOption = "full",
+    as_json: common.Json = False,
+    out: common.Out = None,
+    plot: common.Plot = None,
+    motion: common.Motion = None,
+    overwrite: common.Overwrite = False,
 ) -> None:
     """Simulate a swarm and print when its peers complete."""
     from btflow import options
@@ -50,15 +34,15 @@ def run(
     options.check_new(overwrite, model, out=out, plot=plot, motion=motion)
     which = fidelity_of("--fidelity", fidelity)
     scenario = load(model, **options.parse_settings(settings or ()))
-    check_motion(motion_file, scenario, fidelity=which)
+    common.check_motion(motion_file, scenario, fidelity=which)
 
     from btflow import files
     from btflow.swarm import report
     from btflow.swarm.run import simulate
 
     form = "{percentage:3.0f}% of " + counted(count, "replica") + " |{bar}| {elapsed}, {remaining} left"
-    with bar(form, count, shown=not as_json) as update:
+    with common.bar(form, count, shown=not as_json) as update:
         result = simulate(scenario, seed=number, replicas=count, fidelity=which, progress=update)
-    echo(report.summary(result) if as_json else report.as_text(result))
-    played = motion_writer(scenario, shown=not as_json, seed=number, fidelity=which)
-    write(result, ((files.write_netcdf, result_file), (write_plot, figure_file), (played, motion_file)))
+    common.echo(report.summary(result) if as_json else report.as_text(result))
+    played = common.motion_writer(scenario, shown=not as_json, seed=number, fidelity=which)
+    common.write(result, ((files.write_netcdf, result_file), (common.write_plot, figure_file), (played, motion_file)))

@@ -11,25 +11,12 @@ import ipywidgets as widgets
 import xarray as xr
 
 from btflow.errors import InputError
-from btflow.explore import comparison, link_state, swarm_panel
+from btflow.explore import comparison, link_state, panel as panels, swarm_panel
 from btflow.explore.comparison import Compared, Model
 from btflow.explore.form import Form, Panel
 from btflow.explore.inputs import Amount, Choice, Line, value
 from btflow.explore.limits import check_swarm
 from btflow.explore.link_state import LinkState
-from btflow.explore.panel import (
-    NOT_SHOWN,
-    OWN,
-    PUBLISHED,
-    SHOWN,
-    Commands,
-    Preset,
-    checked,
-    differences,
-    in_flow,
-    specs,
-    written,
-)
 from btflow.explore.saved import of_pairs, to_toml
 from btflow.explore.swarm_panel import CLUSTER, PAPERS, SwarmState, less
 from btflow.explore.views import Seen
@@ -94,7 +81,9 @@ def settings(state: WhatIfState) -> Settings:
 def state_of(of: str, found: Settings, pairs: str) -> WhatIfState:
     """Return the state with two settings."""
     return WhatIfState(
-        of, pairs, *(written(differences(one, first)) for one, first in zip(found, BEGIN[of], strict=True))
+        of,
+        pairs,
+        *(panels.written(panels.differences(one, first)) for one, first in zip(found, BEGIN[of], strict=True)),
     )
 
 
@@ -121,7 +110,7 @@ def command_of(setting: Setting, pairs: str) -> str:
 def _read(field: str, text: str, begin: Setting) -> Setting:
     given = dict(parse_qsl(text, keep_blank_values=True))
     try:
-        checked(type(begin), given)
+        panels.checked(type(begin), given)
     except InputError as error:
         raise InputError(field, text, str(error).replace("\n", "; ")) from None
     return _with(begin, given)
@@ -138,14 +127,14 @@ def _mended(side: str, text: str, begin: Setting) -> tuple[str, list[InputError]
     problems: list[InputError] = []
     for name, given in parse_qsl(text, keep_blank_values=True):
         try:
-            kept[name] = getattr(checked(type(begin), {name: given}), name)
+            kept[name] = getattr(panels.checked(type(begin), {name: given}), name)
         except InputError as error:
             problems.append(error)
     while kept and (problem := _refused(begin, kept)) is not None:
         problems.append(problem)
         del kept[problem.field]
     told = [InputError(f"setting {side.upper()}: {_label(begin, p.field)}", *p.args[1:]) for p in problems]
-    return (written(differences(_with(begin, kept), begin)) if told else text), told
+    return (panels.written(panels.differences(_with(begin, kept), begin)) if told else text), told
 
 
 def _refused(begin: Setting, kept: Mapping[str, str]) -> InputError | None:
@@ -165,23 +154,23 @@ def _refused(begin: Setting, kept: Mapping[str, str]) -> InputError | None:
 
 
 def _label(setting: Setting, name: str) -> str:
-    known = specs(setting)
+    known = panels.specs(setting)
     return known[name].label if name in known else name
 
 
-def commands(both: Settings, pairs: str) -> Commands:
+def commands(both: Settings, pairs: str) -> panels.Commands:
     """Return the command lines that run both settings."""
     return {side: command_of(setting, pairs) for side, setting in zip("AB", both, strict=True)}
 
 
-def _preset(paper: str, figure: str, title: str, both: Settings, *, beyond: bool = False) -> Preset:
+def _preset(paper: str, figure: str, title: str, both: Settings, *, beyond: bool = False) -> panels.Preset:
     of, pairs = "link" if isinstance(both.a, LinkState) else "swarm", WhatIfState.pairs
-    return Preset(paper, figure, title, state_of(of, both, pairs), commands(both, pairs), beyond=beyond)
+    return panels.Preset(paper, figure, title, state_of(of, both, pairs), commands(both, pairs), beyond=beyond)
 
 
 def _swarms(
     model: str, figure: str, title: str, a: dict[str, str], b: dict[str, str], *, beyond: bool = False
-) -> Preset:
+) -> panels.Preset:
     both = Settings(*(swarm_panel.state_of(model, "pairs", **side) for side in (a, b)))
     whole = Settings(*(swarm_panel.whole(side) for side in both if isinstance(side, SwarmState)))
     found = _preset(PAPERS[model], figure, title, both, beyond=beyond)
@@ -193,7 +182,7 @@ def _limited(limit: str) -> SwarmState:
     return SwarmState(leechers="30", buffer="1 s", upload_limit=limit)
 
 
-def _links(model: str, title: str, a: dict[str, str], b: dict[str, str], *, beyond: bool = False) -> Preset:
+def _links(model: str, title: str, a: dict[str, str], b: dict[str, str], *, beyond: bool = False) -> panels.Preset:
     both = Settings(*(replace(link_state.preset(model), **side) for side in (a, b)))
     return _preset(link_state.PAPERS[model], "", title, both, beyond=beyond)
 
@@ -201,12 +190,12 @@ def _links(model: str, title: str, a: dict[str, str], b: dict[str, str], *, beyo
 _LIMITS = "upload limits of half the uplink's rate, or five times"
 
 PRESETS = (
-    _preset(OWN, "", "a flash crowd, all with TCP or all with uTP", settings(WhatIfState())),
-    _preset(OWN, "", "drop-tail or CoDel at the bottleneck", settings(WhatIfState("link"))),
-    _preset(OWN, "", "a LEDBAT or a CUBIC upload", Settings(LinkState(n1="0"), LinkState(n2="0"))),
-    *(_swarms(**each) for each in PUBLISHED["whatif"]),
+    _preset(panels.OWN, "", "a flash crowd, all with TCP or all with uTP", settings(WhatIfState())),
+    _preset(panels.OWN, "", "drop-tail or CoDel at the bottleneck", settings(WhatIfState("link"))),
+    _preset(panels.OWN, "", "a LEDBAT or a CUBIC upload", Settings(LinkState(n1="0"), LinkState(n2="0"))),
+    *(_swarms(**each) for each in panels.PUBLISHED["whatif"]),
     _preset(CLUSTER, "Fig. 1", _LIMITS, Settings(_limited("62.5 kB/s"), _limited("625 kB/s")), beyond=True),
-    *(_links(**each) for each in PUBLISHED["whatif_links"]),
+    *(_links(**each) for each in panels.PUBLISHED["whatif_links"]),
 )
 """Every comparison that the panel has a preset for."""
 
@@ -230,7 +219,7 @@ class WhatIfPanel(Panel):
         views: They, and what is above them.
     """
 
-    presets: tuple[Preset, ...] = PRESETS
+    presets: tuple[panels.Preset, ...] = PRESETS
 
     def __init__(self, state: WhatIfState = PRESETS[0].state) -> None:
         super().__init__()
@@ -264,17 +253,17 @@ class WhatIfPanel(Panel):
         found = {f"{side}.toml": f"{note}{fidelity}.\n{to_toml(model)}" for side, model in models}
         return found | of_pairs(shown) if shown is not None else found
 
-    def commands(self) -> Commands:
+    def commands(self) -> panels.Commands:
         """Return the command lines that run both settings; in flow only if its figures stay: full was cancelled."""
         whole, found = self._whole(), commands(settings(self.state), self.state.pairs)
         stays = whole is not None and whole.fidelity == "flow" and not self.canvas.busy
-        return in_flow(found) if stays else found
+        return panels.in_flow(found) if stays else found
 
     def about(self) -> str:
         """Return what the command lines give."""
         if not self.canvas.busy and self._whole() is None:
-            return NOT_SHOWN
-        return SHOWN if self.state.of == "swarm" else _FIRST_PAIR
+            return panels.NOT_SHOWN
+        return panels.SHOWN if self.state.of == "swarm" else _FIRST_PAIR
 
     def _whole(self) -> Seen | None:
         """Return what is shown if it is of these settings and has all pairs."""
@@ -317,7 +306,7 @@ class WhatIfPanel(Panel):
 
     def _refused(self, _labels: str) -> None:
         """Say of all inputs which are refused."""
-        known = [(form.fields, specs(form.state)) for form in (self.form, *self.sides)]
+        known = [(form.fields, panels.specs(form.state)) for form in (self.form, *self.sides)]
         labels = [spec[name].label for fields, spec in known for name, field in fields.items() if field.refused]
         self.canvas.stage.refuse(", ".join(dict.fromkeys(labels)))
 

@@ -12,19 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from plotly.subplots import make_subplots
 
 from btflow.errors import InputError
-from btflow.plots import marks, series, words
-from btflow.plots.style import (
-    GREY,
-    LEAST_SHARE,
-    TEMPLATE,
-    Results,
-    by_label,
-    distribution,
-    figure,
-    line,
-    numbers,
-    share_axes,
-)
+from btflow.plots import marks, series, style, words
 
 Floats = NDArray[np.float64]
 
@@ -45,13 +33,13 @@ def windows(result: xr.Dataset) -> go.Figure:
     long run the least and the greatest value of each of ``series.MOST_POINTS`` / 2 equal times are drawn.
     """
     _check(result)
-    drawn = figure("Congestion windows", "time [s]", "congestion window [segments]", subtitle=_describe(result))
+    drawn = style.figure("Congestion windows", "time [s]", "congestion window [segments]", subtitle=_describe(result))
     found, time = series.windows(result), result["time"].values
     names, columns = words.flow_names(result), with_window(result)
     drawn.add_traces(marks.slow_starts(result, [(found[:, k], k) for k in columns]))
     for k in columns:
         x, y = series.envelope(time, found[:, k])
-        drawn.add_scatter(x=x, y=y, **_of_flow(result, k, "segments"), mode="lines", line=line(k, width=_WIDTH))
+        drawn.add_scatter(x=x, y=y, **_of_flow(result, k, "segments"), mode="lines", line=style.line(k, width=_WIDTH))
     drawn.add_traces(marks.on_windows(result, found, {k: names[k] for k in columns}))
     return _over_time(drawn, result)
 
@@ -65,10 +53,10 @@ def rates(result: xr.Dataset) -> go.Figure:
     capacity = result.attrs.get(f"rate_{_bottleneck(result)}")
     highest = max(float(np.nanmax(result["rate"].values, initial=0.0)), float(capacity or 0.0))
     unit, scale = unit_of(highest)
-    drawn = figure("Rates of the flows", "time [s]", f"rate [{unit}]", subtitle=_describe(result))
+    drawn = style.figure("Rates of the flows", "time [s]", f"rate [{unit}]", subtitle=_describe(result))
     for k in range(result.sizes["flow"]):
         x, y = series.rates(result, k)
-        drawn.add_scatter(x=x, y=scale * y, **_of_flow(result, k, unit), mode="lines", line=line(k, width=_WIDTH))
+        drawn.add_scatter(x=x, y=scale * y, **_of_flow(result, k, unit), mode="lines", line=style.line(k, width=_WIDTH))
     if capacity is not None:
         ends = [float(result["time"][0]), float(result["time"][-1])]
         drawn.add_scatter(x=ends, y=[scale * float(capacity)] * 2, **capacity_line(unit))
@@ -84,13 +72,13 @@ def queue(result: xr.Dataset) -> go.Figure:
     """
     _check(result)
     names, time = _queues(result), result["time"].values
-    drawn = figure("Packets waiting", "time [s]", "packets waiting", subtitle=_describe(result))
+    drawn = style.figure("Packets waiting", "time [s]", "packets waiting", subtitle=_describe(result))
     for index, name in enumerate(names):
         length = result["queue_length"].sel(queue=name).values.astype(float)
         keep = series.places(length)
         wait = 1000.0 * result["queue_delay"].sel(queue=name).values[keep]
         said = {"customdata": wait, "hovertemplate": words.waiting(name)} | words.meaning("queue")
-        look = {"mode": "lines", "line": line(index, width=_WIDTH), "legendgroup": name}
+        look = {"mode": "lines", "line": style.line(index, width=_WIDTH), "legendgroup": name}
         drawn.add_scatter(x=time[keep], y=length[keep], name=name, **look, **said)
     drawn.add_traces(marks.drops(result, names))
     _over_time(drawn, result)
@@ -115,7 +103,7 @@ def call_over_time(result: xr.Dataset) -> go.Figure:
     drawn = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.06)
     for k, name in enumerate(str(name) for name in result["voip_name"].values):
         for row, trace in enumerate(call_lines(result, k, name), 1):
-            trace.update(line=line(k, width=_WIDTH), name=name, legendgroup=name, showlegend=row == 1)
+            trace.update(line=style.line(k, width=_WIDTH), name=name, legendgroup=name, showlegend=row == 1)
             drawn.add_trace(trace, row=row, col=1)
     for row, title in enumerate(titles, 1):
         drawn.update_yaxes(title_text=title, row=row, col=1)
@@ -123,7 +111,7 @@ def call_over_time(result: xr.Dataset) -> go.Figure:
     drawn.update_yaxes(range=[1.0, 4.6], row=2)
     drawn.update_xaxes(title_text="time [s]", row=2)
     look = {"text": "How the call goes", "subtitle": {"text": _origin(result)}}
-    drawn.update_layout(template=TEMPLATE, height=TEMPLATE.layout.height, title=look)
+    drawn.update_layout(template=style.TEMPLATE, height=style.TEMPLATE.layout.height, title=look)
     drawn.update_layout(showlegend=result.sizes["voip"] > 1)
     return drawn
 
@@ -144,7 +132,11 @@ def unit_of(highest: float) -> tuple[str, float]:
 def capacity_line(unit: str) -> dict[str, Any]:
     """Return the look of the line of the bottleneck's capacity, and what it says."""
     said = {"hovertemplate": words.capacity(unit)} | words.meaning("capacity")
-    return {"name": "capacity", "mode": "lines", "line": line(0, color=GREY, dash="dot", width=_WIDTH)} | said
+    return {
+        "name": "capacity",
+        "mode": "lines",
+        "line": style.line(0, color=style.GREY, dash="dot", width=_WIDTH),
+    } | said
 
 
 def call_lines(result: xr.Dataset, k: int, name: str) -> tuple[Any, Any]:
@@ -170,7 +162,7 @@ def _of_flow(result: xr.Dataset, column: int, unit: str) -> dict[str, Any]:
     return {"name": name, "legendgroup": str(result["flow"].values[column])} | said
 
 
-def queue_ccdf(results: Results) -> go.Figure:
+def queue_ccdf(results: style.Results) -> go.Figure:
     """Return the share of the time [%] with more than x packets waiting, on a log axis; x also in ms.
 
     Of one result its bottleneck, and its other queues if they ever hold a packet; of several by label the bottleneck of
@@ -179,19 +171,19 @@ def queue_ccdf(results: Results) -> go.Figure:
     found = _labelled(results)
     one = isinstance(results, xr.Dataset)
     subtitle = _origin(results) if isinstance(results, xr.Dataset) else ""
-    drawn = figure(
+    drawn = style.figure(
         "How long the queue is", "packets waiting", "time with more waiting [%] (log scale)", subtitle=subtitle
     )
     index, longest = 0, 1.0
     for label, result in found.items():
         for name in _queues(result) if one else _queues(result)[:1]:
             x, y = series.exceedance(result["packets"].values, result["queue_share"].sel(queue=name).values)
-            longest = max(longest, float(x[y >= LEAST_SHARE].max(initial=0.0)))
+            longest = max(longest, float(x[y >= style.LEAST_SHARE].max(initial=0.0)))
             shown, said = label or name, words.share_above(label or name, "packets wait")
-            look = {"mode": "lines", "line": line(index, shape="hv"), "hovertemplate": said}
+            look = {"mode": "lines", "line": style.line(index, shape="hv"), "hovertemplate": said}
             drawn.add_scatter(x=x, y=100 * y, name=shown, **look)
             index += 1
-    share_axes(drawn, longest)
+    style.share_axes(drawn, longest)
     drawn.update_layout(showlegend=len(drawn.data) > 1)
     times = [packet_time(result) for result in found.values()]
     if times[0] > 0.0 and np.allclose(times, times[0], rtol=0.01):
@@ -211,16 +203,16 @@ def delay_cdf(delays: Mapping[str, ArrayLike], title: str = "Delay of packets") 
         InputError: There is none.
     """
     allowed = "delays in seconds in a mapping by label"
-    found = by_label("delays", delays, allowed).items()
-    rows = {label: numbers(f"delays[{label!r}]", row, allowed) for label, row in found}
+    found = style.by_label("delays", delays, allowed).items()
+    rows = {label: style.numbers(f"delays[{label!r}]", row, allowed) for label, row in found}
     if not any(np.isfinite(row).any() for row in rows.values()):
         raise InputError("delays", delays, "holds no number", allowed)
-    drawn = figure(title, "delay [ms]", "delivered at or below [%]")
+    drawn = style.figure(title, "delay [ms]", "delivered at or below [%]")
     for index, (label, times) in enumerate(rows.items()):
         if np.isnan(times).all():
             continue
-        x, y = distribution(1000 * times)
-        look = {"mode": "lines", "line": line(index, shape="hv")}
+        x, y = style.distribution(1000 * times)
+        look = {"mode": "lines", "line": style.line(index, shape="hv")}
         drawn.add_scatter(x=x, y=100 * y, name=label, hovertemplate=words.share_below(label, "", "ms"), **look)
     drawn.update_xaxes(rangemode="tozero")
     drawn.update_yaxes(range=[0, 101])
@@ -267,7 +259,7 @@ def link_overview(result: xr.Dataset) -> go.Figure:
         if twice or trace.xaxis == "x4":
             trace.showlegend = False  # the flows' legend is that of the rates, the queues' that of the queue over time
     drawn.update_layout(
-        template=TEMPLATE,
+        template=style.TEMPLATE,
         title={
             "text": str(result.attrs.get("title") or "Link"),
             "y": 0.985,
@@ -288,7 +280,7 @@ def _check(result: object, field: str = "result") -> xr.Dataset:
     return result
 
 
-def _labelled(results: Results) -> dict[str, xr.Dataset]:
+def _labelled(results: style.Results) -> dict[str, xr.Dataset]:
     found = {"": results} if isinstance(results, xr.Dataset) else results
     if not isinstance(found, Mapping) or not found:
         raise InputError("results", results, "is no result", f"{_LINK}, or several of them in a mapping by label")

@@ -16,21 +16,9 @@ import plotly.graph_objects as go
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
+from btflow.analysis import design
 from btflow.analysis.cells import Axis
-from btflow.analysis.design import (
-    REPLICA,
-    Scale,
-    counts,
-    log_spaced,
-    of_links,
-    parameters,
-    rounded,
-    scale_of,
-    short_names,
-    statistic,
-    title,
-    varied,
-)
+from btflow.analysis.design import title
 from btflow.errors import InputError
 from btflow.plots import words
 from btflow.units.formatting import counted
@@ -293,18 +281,18 @@ def shown(axis: Axis, name: str, *, even: bool = False, longest: int = 70) -> Sh
         return Shown(title(name, meaning, "", longest), _counted(texts), texts, "category")
     values = axis.values.astype(float)
     binary = parameter.byte_prefix == "binary"
-    scale = scale_of(values, parameter.shown_in, share=parameter.share, binary=binary)
+    scale = design.scale_of(values, parameter.shown_in, share=parameter.share, binary=binary)
     scaled = values / scale.divisor
     texts = [_text(value) for value in scaled]
     text = title(name, meaning, scale.unit, longest)
     if even or not np.isfinite(scaled).all():
         return Shown(text, _counted(texts), texts, "category")
-    return Shown(text, scaled, texts, "log" if log_spaced(parameter.values) else "linear")
+    return Shown(text, scaled, texts, "log" if design.log_spaced(parameter.values) else "linear")
 
 
 def _text(value: float) -> str:
     """Return a value's text; it is not a number where a group of values leaves it out."""
-    return rounded(value) if math.isfinite(value) else "none" if math.isnan(value) else "unlimited"
+    return design.rounded(value) if math.isfinite(value) else "none" if math.isnan(value) else "unlimited"
 
 
 def _counted(texts: list[str]) -> NDArray[np.float64]:
@@ -368,15 +356,15 @@ def log_scale(low: float, high: float) -> dict[str, Any]:
 
 def names_of(ds: xr.Dataset) -> dict[str, str]:
     """Return the short forms of all varied names."""
-    return short_names(varied(ds), parameters(ds))
+    return design.short_names(design.varied(ds), design.parameters(ds))
 
 
-def statistic_scale(ds: xr.Dataset, variable: str, values: Iterable[float]) -> tuple[Scale, str]:
+def statistic_scale(ds: xr.Dataset, variable: str, values: Iterable[float]) -> tuple[design.Scale, str]:
     """Return the unit in which a statistic is shown, and the title of its axis."""
     attrs = ds[variable].attrs
     units = str(attrs.get("units", ""))
-    units = "bit/s" if units == "B/s" and of_links(ds) else units
-    scale = scale_of(values, units, binary=ds.attrs.get("byte_prefix") == "binary")
+    units = "bit/s" if units == "B/s" and design.of_links(ds) else units
+    scale = design.scale_of(values, units, binary=ds.attrs.get("byte_prefix") == "binary")
     return scale, title(variable, attrs, scale.unit, UPRIGHT)
 
 
@@ -388,8 +376,8 @@ def heading(ds: xr.Dataset, variable: str) -> str:
 
 def origin(ds: xr.Dataset, variable: str, *parts: str) -> str:
     """Return one line on where a figure is from: the model, its swarms, those without a value, and more."""
-    found = counts(ds, statistic(ds, variable))
-    replicas = ds.sizes[REPLICA]
+    found = design.counts(ds, design.statistic(ds, variable))
+    replicas = ds.sizes[design.REPLICA]
     points = f"{found.swarms // replicas:,} {'points' if replicas > 1 else found.noun}"
     points += f" × {replicas} replicas" if replicas > 1 else ""
     lost = (text.replace(" ", f" {found.noun} ", 1) for text in found.lost())

@@ -10,18 +10,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from btflow.errors import InputError
-from btflow.plots import words
-from btflow.plots.style import (
-    SYMBOLS,
-    bars,
-    by_label,
-    counted_times,
-    figure,
-    leecher_classes,
-    line,
-    numbers,
-    one_result,
-)
+from btflow.plots import style, words
 from btflow.units import Buffer, Kind, parse_quantity
 
 PEER_CLASS = "peer_class"
@@ -97,7 +86,7 @@ def sweep_curves(
     points: dict[str, list[tuple[float, float, float, float]]] = {}
     units: dict[str, str] = {}
     for result in several(results):
-        parameters = json.loads(one_result(result).attrs["parameters"])
+        parameters = json.loads(style.one_result(result).attrs["parameters"])
         for field, name in {"x": x, "lines": lines}.items():
             if name not in parameters and name != PEER_CLASS:
                 raise InputError(field, name, "is not a parameter of the result", ", ".join(parameters))
@@ -105,9 +94,9 @@ def sweep_curves(
         if isinstance(value, Buffer):
             units[value.kind] = parameters[x]
         at = value.amount if isinstance(value, Buffer) else float(str(value))
-        groups: list[str | None] = [*leecher_classes(result)] if lines == PEER_CLASS else [None]
+        groups: list[str | None] = [*style.leecher_classes(result)] if lines == PEER_CLASS else [None]
         for group in groups:
-            times = counted_times(result, group)
+            times = style.counted_times(result, group)
             if np.isfinite(times).any():
                 label = str(parameters[lines]) if group is None else group
                 points.setdefault(label, []).append((at, *_spread(times, spread)))
@@ -122,7 +111,7 @@ def several(results: object, field: str = "results") -> list[xr.Dataset]:
     """Return the results that an iterable holds; InputError if it is something else."""
     if not isinstance(results, Iterable) or isinstance(results, str | Mapping):
         raise InputError(field, results, "is no list of results", _SEVERAL)
-    return [one_result(result, f"{field}[{number}]") for number, result in enumerate(results)]
+    return [style.one_result(result, f"{field}[{number}]") for number, result in enumerate(results)]
 
 
 def _curve(label: str, values: object) -> Curve:
@@ -130,7 +119,7 @@ def _curve(label: str, values: object) -> Curve:
     field = f"curves[{label!r}]"
     if not isinstance(values, tuple | list) or not 4 <= len(values) <= len(Curve._fields):
         raise InputError(field, values, "is no curve", _CURVES)
-    rows = [numbers(field, row, _CURVES).ravel() for row in values[:4]]
+    rows = [style.numbers(field, row, _CURVES).ravel() for row in values[:4]]
     if len({row.size for row in rows}) > 1:
         raise InputError(field, values, "has rows that differ in length", _CURVES)
     x, mean, low, high = (row.tolist() for row in rows)
@@ -161,7 +150,7 @@ def rtt_sweep(curves: Mapping[str, Curve | tuple[Sequence[float], ...]], *, x: s
         InputError: `x` is none of them, or there is no curve, or one is not such rows of numbers.
     """
     _check_axis(x)
-    found = {label: _curve(label, values) for label, values in by_label("curves", curves, _CURVES).items()}
+    found = {label: _curve(label, values) for label, values in style.by_label("curves", curves, _CURVES).items()}
     _, title, scale = _AXES[x]
     if x == "buffer" and (units := {curve.buffer for curve in found.values()} & _BUFFERS.keys()):
         if len(units) > 1:
@@ -170,18 +159,18 @@ def rtt_sweep(curves: Mapping[str, Curve | tuple[Sequence[float], ...]], *, x: s
         title += end
     spreads = {curve.spread for curve in found.values()}
     said = _BARS.get(spreads.pop(), "") if len(spreads) == 1 else ""
-    drawn = figure(
+    drawn = style.figure(
         "Completion time over a sweep", title, "completion time [s]", subtitle=said or "bars: least and greatest"
     )
     for index, (label, curve) in enumerate(found.items()):
         drawn.add_scatter(
             x=[scale * value for value in curve.x],
             y=list(curve.mean),
-            error_y=bars(curve.mean, curve.low, curve.high),
+            error_y=style.bars(curve.mean, curve.low, curve.high),
             name=words.of_class(label),
             mode="lines+markers",
-            line=line(index),
-            marker={"symbol": SYMBOLS[index % len(SYMBOLS)], "size": 8},
+            line=style.line(index),
+            marker={"symbol": style.SYMBOLS[index % len(style.SYMBOLS)], "size": 8},
             hovertemplate=words.of_axes(words.of_class(label), title, "completion time [s]"),
         )
     drawn.update_yaxes(rangemode="tozero")

@@ -6,21 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from validation.swarms.experiments import (
-    ABLATIONS,
-    CHECK_FULL,
-    FACTORS,
-    HALVES,
-    HOMOGENEOUS,
-    LARGE,
-    SIZES,
-    SMALL,
-    Plan,
-    Setting,
-    adsl,
-    capped,
-    sized,
-)
+from validation.swarms import experiments
 from validation.swarms.measured import ALL, PERCENTS, QUEUE_PERCENTS, Group, Measured, Results
 from validation.verdict import Finding
 
@@ -74,13 +60,13 @@ class Given(Results):
     """Figures that are given; none is simulated."""
 
     def __init__(self) -> None:
-        self.plan, self._found = Plan(), {}
+        self.plan, self._found = experiments.Plan(), {}
 
-    def __getitem__(self, setting: Setting) -> Measured:
+    def __getitem__(self, setting: experiments.Setting) -> Measured:
         return self._found[setting]
 
 
-def results(found: Mapping[Setting, Measured]) -> Results:
+def results(found: Mapping[experiments.Setting, Measured]) -> Results:
     filled = Given()
     for setting, figures_of in found.items():
         filled.add(setting, figures_of)
@@ -89,24 +75,24 @@ def results(found: Mapping[Setting, Measured]) -> Results:
 
 def swarms_2011(
     *, forever: float = 13.5, utp: float = 70.0, half: tuple[float, float] = (100.0, 56.0), above: float = 0.2
-) -> dict[Setting, Measured]:
+) -> dict[experiments.Setting, Measured]:
     queue = {0.0: 60.0, 0.5: 36.0, 1.0: 5.0}
     found = {}
-    for size in SIZES:
+    for size in experiments.SIZES:
         for share in (0.0, 1.0):
             name, mean = ("utp", utp) if share else ("tcp", 70.0)
-            found[sized(size, share)] = made(
+            found[experiments.sized(size, share)] = made(
                 {name: {"mean": mean, "queue_mean": queue[share], "above": above if not share else 0.0}}
             )
-        found[sized(size, 0.5)] = made({"tcp": {"mean": half[0]}, "utp": {"mean": half[1]}})
-    found[adsl(0.5)] = made(
+        found[experiments.sized(size, 0.5)] = made({"tcp": {"mean": half[0]}, "utp": {"mean": half[1]}})
+    found[experiments.adsl(0.5)] = made(
         {
             "tcp": {"mean": half[0], "queue_mean": 2 * queue[0.5] - 5.0, "above": above},
             "utp": {"mean": half[1], "queue_mean": 5.0},
         }
     )
     for share, classes in ((0.0, ("tcp",)), (0.5, ("tcp", "utp")), (1.0, ("utp",))):
-        found[adsl(share, "forever")] = made({name: {"mean": forever} for name in classes})
+        found[experiments.adsl(share, "forever")] = made({name: {"mean": forever} for name in classes})
     return found
 
 
@@ -127,37 +113,41 @@ ALONE = {
 BESIDE = {"BT:newreno": 0.98, "BT:vegas": 0.92, "BT:nice": 0.8, "BT:lp": 0.96, "UT:utp": 1.0}
 
 
-def swarms_2012(changed: Mapping[str, float] = {}, beside: Mapping[str, float] = {}) -> dict[Setting, Measured]:
+def swarms_2012(
+    changed: Mapping[str, float] = {}, beside: Mapping[str, float] = {}
+) -> dict[experiments.Setting, Measured]:
     """`changed` multiplies completion times of homogeneous swarms, `beside` those of halves."""
     found = {}
     for name, (mean, spread, last, delay) in ALONE.items():
         f = changed.get(name, 1.0)
         given = {"mean": f * mean, "spread": f * spread, "last": f * last, "delay_mean": delay, "delay_p50": delay}
-        found[HOMOGENEOUS[name]] = made({"x": given})
+        found[experiments.HOMOGENEOUS[name]] = made({"x": given})
     for name, factor in BESIDE.items():
         base = 200.0 if name.startswith("UT") else 220.0 if name == "BT:nice" else 280.0
         x = base * factor * beside.get(name, 1.0)
         halves = {"x": {"mean": x, "p50": x}, "cubic": {"mean": base, "p50": base}}
         if name != "UT:utp":
             halves["cubic"]["mean"] = 290.0
-        found[HALVES[name]] = made(halves, noise=0.002)
-    found[CHECK_FULL] = made({"x": {"mean": 800.0}, "cubic": {"mean": 900.0}})
+        found[experiments.HALVES[name]] = made(halves, noise=0.002)
+    found[experiments.CHECK_FULL] = made({"x": {"mean": 800.0}, "cubic": {"mean": 900.0}})
     return found
 
 
-def rates(changed: Mapping[tuple[float, str], Mapping[str, float]] = {}) -> dict[Setting, Measured]:
+def rates(changed: Mapping[tuple[float, str], Mapping[str, float]] = {}) -> dict[experiments.Setting, Measured]:
     found = {}
-    for f in FACTORS:
-        for buffer, full in ((SMALL, 0.5), (LARGE, 1.1)):
+    for f in experiments.FACTORS:
+        for buffer, full in ((experiments.SMALL, 0.5), (experiments.LARGE, 1.1)):
             delay = 0.2 / min(f, 0.75) if f < 1 else full
             given = {"mean": 100.0 / min(f, 1.0), "request_delay": delay}
-            found[capped(f, buffer)] = made({"leecher": given | dict(changed.get((f, buffer), {}))}, noise=0.002)
+            found[experiments.capped(f, buffer)] = made(
+                {"leecher": given | dict(changed.get((f, buffer), {}))}, noise=0.002
+            )
     return found
 
 
 def ablated(gaps: Mapping[str, float]) -> Results:
     """The half-and-half swarm of 2011, whose TCP peers take 100 s and uTP peers the rest."""
-    ablation = ABLATIONS[0]
+    ablation = experiments.ABLATIONS[0]
     every_one = (("", ablation.base), *ablation.off)
     return results(
         {

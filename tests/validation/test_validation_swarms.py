@@ -9,37 +9,22 @@ import pytest
 
 import btflow
 from btflow.swarm.replica import quantile
-from validation.swarms import measured
-from validation.swarms.experiments import (
-    ABLATIONS,
-    CHECK_FULL,
-    FACTORS,
-    HALVES,
-    HOMOGENEOUS,
-    LARGE,
-    MANY,
-    PLAIN,
-    SIZES,
-    SMALL,
-    SOME,
-    SWEPT,
-    Plan,
-    Setting,
-    adsl,
-    buffered,
-    capped,
-    cluster,
-    sized,
-)
+from validation.swarms import experiments, measured
 from validation.swarms.measured import ALL, Results
 from validation.sweeps import Sweeps
 
 
-def every() -> list[Setting]:
-    found = [*PLAIN, *SWEPT, *HOMOGENEOUS.values(), *HALVES.values(), CHECK_FULL]
-    found += [capped(f, b) for f in FACTORS for b in (SMALL, LARGE)]
-    found += [sized(size, share) for size in SIZES for share in (0.0, 0.5, 1.0)]
-    return found + [s for ablation in ABLATIONS for s in ablation.settings]
+def every() -> list[experiments.Setting]:
+    found = [
+        *experiments.PLAIN,
+        *experiments.SWEPT,
+        *experiments.HOMOGENEOUS.values(),
+        *experiments.HALVES.values(),
+        experiments.CHECK_FULL,
+    ]
+    found += [experiments.capped(f, b) for f in experiments.FACTORS for b in (experiments.SMALL, experiments.LARGE)]
+    found += [experiments.sized(size, share) for size in experiments.SIZES for share in (0.0, 0.5, 1.0)]
+    return found + [s for ablation in experiments.ABLATIONS for s in ablation.settings]
 
 
 def test_every_setting_is_a_scenario() -> None:
@@ -49,18 +34,22 @@ def test_every_setting_is_a_scenario() -> None:
 
 
 def test_replicas_of_a_model_belong_together() -> None:
-    assert adsl(0.0).seed == adsl(1.0, "forever").seed != cluster("nice").seed
-    assert buffered(200) == adsl(0.5) == sized(10, 0.5)
+    assert experiments.adsl(0.0).seed == experiments.adsl(1.0, "forever").seed != experiments.cluster("nice").seed
+    assert experiments.buffered(200) == experiments.adsl(0.5) == experiments.sized(10, 0.5)
 
 
 def test_runs_of_a_setting() -> None:
-    plan = Plan(10)
-    assert [plan.of(s) for s in (PLAIN[0], SWEPT[0], HOMOGENEOUS["BT:nice"])] == [10 * MANY, 10 * SOME, 10]
-    assert plan.of(CHECK_FULL) == 5
+    plan = experiments.Plan(10)
+    assert [plan.of(s) for s in (experiments.PLAIN[0], experiments.SWEPT[0], experiments.HOMOGENEOUS["BT:nice"])] == [
+        10 * experiments.MANY,
+        10 * experiments.SOME,
+        10,
+    ]
+    assert plan.of(experiments.CHECK_FULL) == 5
 
 
 def test_the_cap_is_the_only_difference_between_sending_rates() -> None:
-    slow, fast = (capped(f, LARGE).run(1).scenario() for f in (0.25, 5.0))
+    slow, fast = (experiments.capped(f, experiments.LARGE).run(1).scenario() for f in (0.25, 5.0))
     assert [c.upload_limit for c in slow.classes] == [156_250, 31_250]
     assert [c.upload_limit for c in fast.classes] == [3_125_000, 625_000]
     assert slow.slots == fast.slots == 7
@@ -92,12 +81,12 @@ def test_measured_of_a_tiny_swarm(result: object) -> None:
 
 
 def test_settings_are_run_once_when_they_are_asked_for(tmp_path: Path) -> None:
-    small = Setting("testa2011", (("discard", 0), ("file_size", "1 MiB"), ("leechers", 6)))
-    results = Results(Plan(2), Sweeps(tmp_path, "swarms"))
+    small = experiments.Setting("testa2011", (("discard", 0), ("file_size", "1 MiB"), ("leechers", 6)))
+    results = Results(experiments.Plan(2), Sweeps(tmp_path, "swarms"))
     assert results.settings == []
     found = results[small]
     assert results[small] is found
     assert (results.settings, results.swarms) == ([small], 2)
-    again = Results(Plan(2), Sweeps(tmp_path, "swarms"))[small]
+    again = Results(experiments.Plan(2), Sweeps(tmp_path, "swarms"))[small]
     assert again.cpu == found.cpu  # which was measured once
-    assert Results(Plan(3), Sweeps(tmp_path, "swarms"))[small].number == 3
+    assert Results(experiments.Plan(3), Sweeps(tmp_path, "swarms"))[small].number == 3

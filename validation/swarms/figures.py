@@ -8,28 +8,14 @@ import numpy as np
 import plotly.graph_objects as go
 
 from btflow.plots.style import COLOURS, GREY, SYMBOLS, figure, line, log_axis, translucent
+from validation.swarms import experiments
 from validation.swarms.compare import interval
-from validation.swarms.experiments import (
-    ABLATIONS,
-    BUFFERS,
-    FACTORS,
-    HALVES,
-    HOMOGENEOUS,
-    LARGE,
-    PLAIN,
-    SHARES,
-    SMALL,
-    Setting,
-    adsl,
-    buffered,
-    capped,
-)
 from validation.swarms.measured import ALL, PERCENTS, QUEUE_PERCENTS, Results
 from validation.swarms.report import Report, known
 
 Drawn = tuple[go.Figure, str]
 """A figure and its caption."""
-Part = tuple[str, Setting, str]
+Part = tuple[str, experiments.Setting, str]
 """A line of a figure: its name, the setting, the class."""
 
 LEAST = 0.1
@@ -39,46 +25,50 @@ LEAST = 0.1
 def drawn(report: Report) -> dict[str, Drawn]:
     """Return the figures of what was run, by name."""
     results = report.results
-    makers: dict[str, tuple[Sequence[Setting], Callable[[Results], go.Figure], str]] = {
-        "ranks": (PLAIN, ranks, "In the form of Fig. 2 left (2011): mean over runs at each rank of completion."),
+    makers: dict[str, tuple[Sequence[experiments.Setting], Callable[[Results], go.Figure], str]] = {
+        "ranks": (
+            experiments.PLAIN,
+            ranks,
+            "In the form of Fig. 2 left (2011): mean over runs at each rank of completion.",
+        ),
         **{
             f"completion_2011_{stay}": (
-                PLAIN,
+                experiments.PLAIN,
                 _adsl_times(stay),
                 f"In the form of Fig. 2 middle and 3a (2011), {text}.",
             )
             for stay, text in (("forever", "seeds never leave"), ("random", "random stay"))
         },
-        "queues_2011": (PLAIN, queue_lengths, "In the form of Fig. 2 right (2011), random stay."),
-        "queue_delays_2011": (PLAIN, queue_delays, "The same as the time until the queue is empty."),
+        "queues_2011": (experiments.PLAIN, queue_lengths, "In the form of Fig. 2 right (2011), random stay."),
+        "queue_delays_2011": (experiments.PLAIN, queue_delays, "The same as the time until the queue is empty."),
         "buffers": (
-            [buffered(b) for b in BUFFERS],
+            [experiments.buffered(b) for b in experiments.BUFFERS],
             against_buffer,
             "In the form of Fig. 3b (2011): mean with its 95% confidence interval over runs; areas from the first to "
             "the third quartile of the peers of all runs.",
         ),
         "completion_2012_homogeneous": (
-            list(HOMOGENEOUS.values()),
+            list(experiments.HOMOGENEOUS.values()),
             lambda r: _times("Homogeneous swarms of 2012", r, _alone()),
             "In the form of Fig. 2a (2012). BT: mainline, UT: uTorrent.",
         ),
         "queue_delays_2012_homogeneous": (
-            list(HOMOGENEOUS.values()),
+            list(experiments.HOMOGENEOUS.values()),
             lambda r: _queues("Homogeneous swarms of 2012", r, _alone(), "delay"),
             "In the form of Fig. 2b (2012), as the share above instead of below.",
         ),
         "completion_2012_heterogeneous": (
-            list(HALVES.values()),
+            list(experiments.HALVES.values()),
             lambda r: _times("Half CUBIC, half another, 2012", r, _halves()),
             "In the form of Fig. 2c (2012).",
         ),
         "queue_delays_2012_heterogeneous": (
-            list(HALVES.values()),
+            list(experiments.HALVES.values()),
             lambda r: _queues("Half CUBIC, half another, 2012", r, _halves(), "delay"),
             "In the form of Fig. 2d (2012), as the share above instead of below.",
         ),
         "planes": (
-            [capped(f, b) for f in FACTORS for b in (SMALL, LARGE)],
+            [experiments.capped(f, b) for f in experiments.FACTORS for b in (experiments.SMALL, experiments.LARGE)],
             planes,
             "After Fig. 1 (2012): the numbers are the upload limit over the uplink's rate C.",
         ),
@@ -96,13 +86,13 @@ def ranks(results: Results) -> go.Figure:
     """Return mean completion times [s] against the rank of completion."""
     plot = figure("Completion time against the rank of completion", "rank of completion", "completion time [s]")
     for index, (stay, dash, text) in enumerate((("random", "solid", "random stay"), ("forever", "dot", "never leave"))):
-        for k, (name, share) in enumerate(SHARES.items()):
-            rows = results[adsl(share, stay)].ranked
+        for k, (name, share) in enumerate(experiments.SHARES.items()):
+            rows = results[experiments.adsl(share, stay)].ranked
             number = min(len(row) for row in rows)
             mean = np.mean([row[:number] for row in rows], axis=0)
             style = line(k, dash=dash, width=2.5 - index)
             plot.add_scatter(x=list(range(1, number + 1)), y=mean, mode="lines", name=f"{name}, {text}", line=style)
-    file = results[PLAIN[0]].file_size
+    file = results[experiments.PLAIN[0]].file_size
     plot.add_hline(
         y=file / 1e6,
         line={"color": GREY, "dash": "dash"},
@@ -124,21 +114,21 @@ def _adsl_times(stay: str) -> Callable[[Results], go.Figure]:
 
 def _adsl_parts(stay: str) -> list[Part]:
     return [
-        ("all TCP", adsl(0.0, stay), "tcp"),
-        ("all uTP", adsl(1.0, stay), "utp"),
-        ("half and half: TCP", adsl(0.5, stay), "tcp"),
-        ("half and half: uTP", adsl(0.5, stay), "utp"),
-        ("half and half: all", adsl(0.5, stay), ALL),
+        ("all TCP", experiments.adsl(0.0, stay), "tcp"),
+        ("all uTP", experiments.adsl(1.0, stay), "utp"),
+        ("half and half: TCP", experiments.adsl(0.5, stay), "tcp"),
+        ("half and half: uTP", experiments.adsl(0.5, stay), "utp"),
+        ("half and half: all", experiments.adsl(0.5, stay), ALL),
     ]
 
 
 def _alone() -> list[Part]:
-    return [(name, setting, ALL) for name, setting in HOMOGENEOUS.items()]
+    return [(name, setting, ALL) for name, setting in experiments.HOMOGENEOUS.items()]
 
 
 def _halves() -> list[Part]:
-    parts = [(name, setting, "x") for name, setting in HALVES.items()]
-    return parts + [(f"CUBIC beside {name}", setting, "cubic") for name, setting in HALVES.items()]
+    parts = [(name, setting, "x") for name, setting in experiments.HALVES.items()]
+    return parts + [(f"CUBIC beside {name}", setting, "cubic") for name, setting in experiments.HALVES.items()]
 
 
 def _times(title: str, results: Results, parts: Sequence[Part]) -> go.Figure:
@@ -190,11 +180,11 @@ def _queues(title: str, results: Results, parts: Sequence[Part], what: str) -> g
 def against_buffer(results: Results) -> go.Figure:
     """Return completion times [s] against the buffer [packets], with quartiles."""
     plot = figure("Half and half, random stay, 2011", "buffer of each access link [packets]", "completion time [s]")
-    found = [results[buffered(b)] for b in BUFFERS]
+    found = [results[experiments.buffered(b)] for b in experiments.BUFFERS]
     for index, (group, text) in enumerate((("tcp", "TCP"), ("utp", "uTP"))):
         low, high = ([f.groups[group].completion[PERCENTS.index(q)] for f in found] for q in (25, 75))
         plot.add_scatter(
-            x=[*BUFFERS, *reversed(BUFFERS)],
+            x=[*experiments.BUFFERS, *reversed(experiments.BUFFERS)],
             y=[*high, *reversed(low)],
             fill="toself",
             fillcolor=translucent(index),
@@ -205,7 +195,7 @@ def against_buffer(results: Results) -> go.Figure:
         )
         means = [interval(f.of("mean", group)) for f in found]
         plot.add_scatter(
-            x=list(BUFFERS),
+            x=list(experiments.BUFFERS),
             y=[m.mean for m in means],
             error_y={"type": "data", "array": [m.high - m.mean for m in means]},
             mode="lines+markers",
@@ -226,8 +216,8 @@ def planes(results: Results) -> go.Figure:
         subtitle="by the upload limit of every peer, in multiples of its uplink",
     )
     every = []
-    for index, buffer in enumerate((SMALL, LARGE)):
-        found = [results[capped(f, buffer)] for f in FACTORS]
+    for index, buffer in enumerate((experiments.SMALL, experiments.LARGE)):
+        found = [results[experiments.capped(f, buffer)] for f in experiments.FACTORS]
         x = [1e3 * interval(f.of("request_delay")).mean for f in found]
         y = [1e-3 * f.file_size / interval(f.of("mean")).mean for f in found]
         every += x
@@ -235,7 +225,7 @@ def planes(results: Results) -> go.Figure:
             x=x,
             y=y,
             mode="lines+markers+text",
-            text=[_label(f, buffer) for f in FACTORS],
+            text=[_label(f, buffer) for f in experiments.FACTORS],
             textposition="top center",
             name=f"buffer {buffer}",
             line=line(index),
@@ -249,14 +239,14 @@ def planes(results: Results) -> go.Figure:
 def _label(factor: float, buffer: str) -> str:
     """Return the label of a sending rate; below C the buffers' points coincide, above it those of a buffer do."""
     if factor < 1.0:
-        return f"{factor:g} C" if buffer == LARGE else ""
-    return {1.0: "C", FACTORS[-1]: f"to {FACTORS[-1]:g} C"}.get(factor, "")
+        return f"{factor:g} C" if buffer == experiments.LARGE else ""
+    return {1.0: "C", experiments.FACTORS[-1]: f"to {experiments.FACTORS[-1]:g} C"}.get(factor, "")
 
 
 def taken_apart(report: Report) -> go.Figure:
     """Return the differences with one mechanism off at a time [%]."""
     plot = figure("What carries the differences", "completion time of one class over the other [%]", "")
-    names: Mapping[str, int] = {ablation.name: i for i, ablation in enumerate(ABLATIONS)}
+    names: Mapping[str, int] = {ablation.name: i for i, ablation in enumerate(experiments.ABLATIONS)}
     for found in report.taken:
         index = names[found.ablation.name]
         rows = [found.base, *found.rows]
