@@ -343,7 +343,7 @@ def test_a_figure_that_fails_takes_neither_the_summary_nor_the_result_with_it(
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device", str(tmp_path / "figure.html"))
 
-    monkeypatch.setattr("btflow.cli.run.write_plot", fail)
+    monkeypatch.setattr("btflow.cli.common.write_plot", fail)
     asked = ("--out", str(tmp_path / "result.nc"), "--plot", str(tmp_path / "figure.html"))
     code, out, err = run("run", "rao2010", "--set", "leechers=5", *asked, "--json")
     assert (code, json.loads(out)["replicas"]) == (1, 1)
