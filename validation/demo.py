@@ -55,12 +55,12 @@ def _row(*cells: str) -> None:
 def write_figures(results: dict[int, xr.Dataset], path: Path) -> None:
     """Write a page with the completion times of all leechers, and their means beside the paper's."""
     from btflow.plots import completion_cdf
-    from validation import markup
+    from validation import page
 
     cdf = completion_cdf({f"{limit} kB/s": result for limit, result in results.items()})
     figures = [cdf.to_html(full_html=False), means(results).to_html(full_html=False, include_plotlyjs=False)]
     title = "btflow: a flash crowd of 300 leechers, simulated and published"
-    markup.write(path, title, [f"<h1>{title}</h1>", *figures])
+    page.frame(title, [f"<h1>{title}</h1>", *figures], path)
 
 
 def means(results: dict[int, xr.Dataset]) -> go.Figure:

@@ -86,6 +86,19 @@ def constants(assumed: Iterable[Assumption]) -> list[str]:
     return [f"- `{entry.name}` = {entry.value}. {entry.reason}" for entry in assumed]
 
 
+def in_detail(
+    verdicts: Iterable[Verdict], word: Callable[[Verdict], str] = lambda verdict: verdict.text
+) -> Iterator[str]:
+    """Give each claim with what it stands or falls with, and its further figures."""
+    for verdict in verdicts:
+        claim, finding = verdict.claim, verdict.finding
+        counts = f" What counts: {claim.tolerance}." if claim.tolerance else ""
+        yield from (f"### {claim.id}: {word(verdict)}", "")
+        yield from (f"{claim.text} ({claim.paper}, {claim.where}; {claim.kind}.{counts})", "")
+        yield from (f"- {'✓' if condition.held else '✗'} {condition.text}" for condition in finding.conditions)
+        yield from (*(f"- {line}" for line in finding.details), "")
+
+
 def headings(lines: Sequence[str]) -> Iterator[str]:
     """Yield the headings of the second order."""
     for line in "\n".join(lines).splitlines():

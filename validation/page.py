@@ -1,112 +1,86 @@
-"""The report as one HTML page that needs no network."""
+"""A report as one HTML page that needs no network: its Markdown, figures with captions, and what is behind it."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 
 import plotly.graph_objects as go
 
-from validation import markup, tables
-from validation.markup import drawings, table
-from validation.report import Report, provenance
-from validation.verdict import Verdict
+from btflow.files import replacing
+from validation.markdown import Report
 
-CAPTIONS = {
-    "rtt_sweep": "In the form of Fig. 5.",
-    "table_errors": "Table IV, each cell against the paper's.",
-    "loss_increase": "Table IV with loss, section V.",
-    "idle_terminations": "The mechanism of section III-B: the seed passes over a connection that waits for requests.",
-    "pieces_seed_20": "In the form of Fig. 7a.",
-    "pieces_seed_50": "In the form of Fig. 7b.",
-    "send_gaps_0": "In the form of Fig. 6a.",
-    "send_gaps_400": "In the form of Fig. 6b.",
-    "as_placements_20": "In the form of Fig. 8.",
-    "as_placements_50": "In the form of Fig. 9.",
-    "segment_payloads_tso_on": "In the form of Fig. 4a.",
-    "segment_payloads_tso_off": "In the form of Fig. 4c.",
+STYLE = """
+body { font: 16px/1.5 Arial, Helvetica, sans-serif; color: #222; max-width: 1080px; margin: 2em auto; padding: 0 1em }
+table { border-collapse: collapse; margin: 1em 0; font-size: 15px }
+th, td { border: 1px solid #ccc; padding: .35em .6em; text-align: left; vertical-align: top }
+th { background: #f2f2f2 }
+figure { margin: 2em 0 } figcaption { color: #555 }
+"""
+
+_INLINE = {
+    r"!\[[^\]]*\]\([^)]*\)": "",  # pictures: the page has them as figures
+    r"\[([^\]]*)\]\([^)]*\)": r"\1",  # links, which lead elsewhere from here
+    r"`([^`]+)`": r"<code>\1</code>",
+    r"\*\*(.+?)\*\*": r"<b>\1</b>",
 }
-"""What each figure is, in the order of the page."""
 
 
-def write_page(report: Report, figures: Mapping[str, go.Figure], path: Path) -> None:
-    """Write report.html."""
-    body = [
-        "<h1>btflow: published claims, checked</h1>",
-        _opening(report),
-        "<h2>Claims</h2>",
-        claims_table(report.verdicts),
-        *([f"<h2>Table IV</h2>{tables.table4(report.table())}"] if report.table() else []),
-        "<h2>Figures</h2>",
-        *drawings({name: (figures[name], caption) for name, caption in CAPTIONS.items() if name in figures}),
-        "<h2>Claims in detail</h2>",
-        *(claim_details(verdict) for verdict in report.verdicts),
-        "<h2>Constants without a source for this experiment</h2>",
-        tables.constants(report),
-        "<h2>Cases</h2>",
-        tables.cases(report),
-    ]
-    markup.write(path, "btflow: published claims, checked", body)
+def write(report: Report, figures: Mapping[str, tuple[go.Figure, str]], path: Path, more: Iterable[str] = ()) -> None:
+    """Write a report's page: figures come with their captions, `more` is Markdown that only the page has."""
+    verdicts = [f"- {line}" for line in report.verdicts]
+    begin = [f"# {report.title}", "", report.question, "", *verdicts, "", *report.lines]
+    body = [*html(begin), *drawings(figures), *html([*report.details, "", *more])]
+    frame(report.title.replace("`", ""), body, path)
 
 
-def _opening(report: Report) -> str:
-    run = provenance(report)
-    changed = run["parameters_changed_from_the_paper"]
-    warning = f"<p><b>Not the paper's swarm: {escape(str(changed))}</b></p>" if changed else ""
-    return (
-        f"<p><b>{len(report.verdicts)} claims: {how_many(report.verdicts)}.</b> btflow {run['version']}, "
-        f"{run['date']}, Python "
-        f"{run['python']}, {run['machine']}. {run['swarms']} swarms, {run['replicas_of_a_table_iv_cell']} replicas of "
-        f"each cell of Table IV, {run['cpu_s']:.0f} s of CPU time. Each case has a seed of its own, listed below; "
-        "± is the standard error over replicas, in brackets the least and the greatest replica. No constant is fitted "
-        f"to these figures.</p>{warning}"
-    )
+def frame(title: str, body: Iterable[str], path: Path) -> None:
+    """Write an HTML page with the reports' style, whole or not at all."""
+    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
+    parts = "\n".join(body)
+    text = f'<!doctype html><html lang="en"><head>{head}<style>{STYLE}</style></head><body>{parts}</body></html>\n'
+    with replacing(path) as partial:
+        partial.write_text(text, encoding="utf-8")
 
 
-def how_many(verdicts: Iterable[Verdict], word: Callable[[Verdict], str] = lambda verdict: verdict.text) -> str:
-    """Return how many claims came out how, as a short text."""
-    found = Counter(word(verdict).partition(":")[0] for verdict in verdicts)
-    return ", ".join(f"{number} {text}" for text, number in found.items())
+def drawings(figures: Mapping[str, tuple[go.Figure, str]]) -> Iterator[str]:
+    """Give figures with their captions as HTML, by the name of their element; the first one brings plotly.js."""
+    library: bool = True
+    for name, (figure, caption) in figures.items():
+        drawn = figure.to_html(full_html=False, include_plotlyjs=library, div_id=name)
+        yield f"<figure>{drawn}<figcaption>{escape(caption)}</figcaption></figure>"
+        library = False
 
 
-def claims_table(
-    verdicts: Iterable[Verdict],
-    header: tuple[str, str] = ("what is claimed", "paper"),
-    word: Callable[[Verdict], str] = lambda verdict: verdict.text,
-    what: Callable[[Verdict], str] = lambda verdict: escape(verdict.claim.text),
-) -> str:
-    """Return claims, verdicts and the figures of both sides as an HTML table; `word` and `what` give HTML."""
-    rows = (
-        (
-            f'<a href="#{v.claim.id}">{v.claim.id}</a>',
-            f'<td class="{"yes" if v.holds else "no"}">{"✓" if v.holds else "✗"} {word(v)}</td>',
-            what(v),
-            escape(v.finding.paper),
-            escape(v.finding.ours),
-        )
-        for v in verdicts
-    )
-    return table(("claim", "verdict", *header, "btflow"), rows)
+def html(lines: Sequence[str]) -> Iterator[str]:
+    """Give the HTML of Markdown as reports have it: headings, tables, lists and paragraphs, empty lines between."""
+    for block in filter(None, re.split(r"\n\s*\n", "\n".join(lines).strip())):
+        rows = block.splitlines()
+        if heading := re.fullmatch(r"(#+) (.+)", block):
+            level = len(heading[1])
+            name = escape(heading[2].partition(":")[0])
+            yield f'<h{level} id="{name}">{_inline(heading[2])}</h{level}>'
+        elif rows[0].startswith("|"):
+            body = "".join(_row(row, "td") for row in rows[2:])
+            yield f"<table>{_row(rows[0], 'th')}{body}</table>"
+        elif rows[0].startswith("- "):
+            items = (_inline(row.strip().removeprefix("- ")) for row in rows)
+            yield f"<ul>{''.join(f'<li>{item}</li>' for item in items)}</ul>"
+        else:
+            yield f"<p>{_inline(block)}</p>"
 
 
-def claim_details(verdict: Verdict) -> str:
-    """Return a claim with what it stands or falls with, as HTML."""
-    claim = verdict.claim
-    counts = f'<p class="quiet">What counts as reproduced: {escape(claim.tolerance)}.</p>' if claim.tolerance else ""
-    return (
-        f'<h3 id="{claim.id}">{claim.id}: {verdict.text}</h3><p>{escape(claim.text)} '
-        f'<span class="quiet">{escape(claim.paper)}, {escape(claim.where)}; {claim.kind}</span></p>{counts}'
-        f"<ul>{conditions(verdict)}</ul><details><summary>figures</summary><ul>{details(verdict)}</ul></details>"
-    )
+def _row(line: str, tag: str) -> str:
+    """Return a row of a table, with each cell in a tag."""
+    cells = (cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1])
+    return f"<tr>{''.join(f'<{tag}>{_inline(cell)}</{tag}>' for cell in cells)}</tr>"
 
 
-def conditions(verdict: Verdict) -> str:
-    """Return the conditions of a claim as items of an HTML list."""
-    return "".join(f"<li>{'✓' if c.held else '✗'} {escape(c.text)}</li>" for c in verdict.finding.conditions)
-
-
-def details(verdict: Verdict) -> str:
-    """Return the further figures of a claim as items of an HTML list."""
-    return "".join(f"<li>{escape(line)}</li>" for line in verdict.finding.details)
+def _inline(text: str) -> str:
+    """Return a line with its code and bold letters as HTML."""
+    found = escape(text, quote=False)
+    for pattern, shown in _INLINE.items():
+        found = re.sub(pattern, shown, found)
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -157,6 +157,28 @@ def summary(report: Report) -> markdown.Report:
     if compared:
         lines += ["", *markdown.table(*compared)]
     return markdown.Report(TITLE, QUESTION, [markdown.counted(report.verdicts)], lines, _cells(report.table()))
+
+
+def behind(report: Report) -> Iterator[str]:
+    """Give what only the page has: claims in detail, Table IV by how leechers start, all cases with their seeds."""
+    run = provenance(report)
+    if changed := run["parameters_changed_from_the_paper"]:
+        yield from (f"**Not the paper's swarm: {changed}**", "")
+    yield from (f"Python {run['python']}, {run['machine']}. No constant is fitted to these figures.", "")
+    yield from ("## Claims in detail", "", *markdown.in_detail(report.verdicts))
+    if starts := assumptions.by_start(report.results):
+        rows = ((cells[0].case.label, *map(_seconds, cells)) for cells in zip(*starts.values(), strict=True))
+        yield from ("## Table IV without TSO, leechers start", "", *markdown.table(("cell", *starts), rows), "")
+    header = ("case", "seed", "replicas", "mean completion [s]", "CPU per swarm [s]")
+    cases = (
+        (case.label, str(case.seed), str(len(found.means)), report.results.spread(case).text(), f"{found.cpu:.2f}")
+        for case, found in sorted(report.results.measured.items())
+    )
+    yield from ("## Cases", "", *markdown.table(header, cases))
+
+
+def _seconds(cell: Cell) -> str:
+    return f"{cell.ours.mean:.0f} ± {cell.ours.se:.0f} s, {100 * cell.error:+.1f}%, {cell.ours.replicas} replicas"
 
 
 def _cells(table: Sequence[Cell]) -> list[str]:

@@ -12,7 +12,7 @@ from validation_made import Swarms, as_published, slower
 
 from btflow import load
 from btflow.swarm.network import PathMatrix
-from validation import assumptions, claims, figures, mechanism_figures, page, placement, reference
+from validation import assumptions, claims, figures, mechanism_figures, pipeline, placement, reference
 from validation.cases import MODEL, Case
 from validation.experiments import LIMITS, Plan
 from validation.statistics import change, p_greater, quantile, share_above, spread
@@ -242,7 +242,7 @@ def test_constants_without_a_source_are_listed() -> None:
 def test_figures_show_all_points(swarms: Swarms) -> None:
     results = Results(swarms)
     drawn = figures.completion_figures(results) | mechanism_figures.mechanism_figures(results)
-    assert set(drawn) == set(page.CAPTIONS)
+    assert set(drawn) == set(pipeline.CAPTIONS)
     paper = drawn["rtt_sweep"].data[-1]
     loss_free = {case: time for case, time in reference.table4().items() if not case.tso and not case.loss}
     assert sorted(zip(paper.x, paper.y, strict=True)) == sorted((c.rtt, time) for c, time in loss_free.items())

@@ -10,7 +10,7 @@ import made
 import pytest
 from validation_made import TINY, as_published, slower
 
-from validation import __main__ as command, claims, demo, page, pipeline, report
+from validation import __main__ as command, claims, demo, pipeline, report
 from validation.cases import Case
 from validation.command import run_app
 from validation.experiments import LIMITS, Plan
@@ -38,7 +38,7 @@ def test_a_report_end_to_end(tiny: tuple[report.Report, Path]) -> None:
     text = (out / "report.html").read_text(encoding="utf-8")
     assert not re.search(r"<(script|link|img)[^>]*\b(src|href)=.http", text)
     assert "Not the paper's swarm" in text
-    for name in [*claims.CHECKS, *page.CAPTIONS]:
+    for name in [*claims.CHECKS, *pipeline.CAPTIONS]:
         assert f'id="{name}"' in text
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from btflow import simulate
 from btflow.paths import PathModel, load
-from validation import paths, reference
+from validation import page, paths, reference
 from validation.experiments import LIMITS
 from validation.internet import figures, report
 from validation.internet.measured import Measured, measured
@@ -127,7 +127,7 @@ def test_summary_and_page_have_every_row(tmp_path: Path) -> None:
     found = report.make(made(slow=0.5))
     report.write_summary(found, tmp_path / "a.md")
     drawn = figures.figures(found.results)
-    report.write_page(found, drawn, tmp_path / "a.html")
+    page.write(report.summary(found), drawn, tmp_path / "a.html")
     text = (tmp_path / "a.md").read_text()
     assert text.count("| Internet, with loss |") == len(LIMITS)
     assert "Internet, with loss: 2 of 3 draws of paths stay within 15% at every upload limit, 20.8 to 93.9%" in text

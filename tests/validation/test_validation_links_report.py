@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from validation_links_made import QUEUE_CELL, Replace, bottleneck, cells, replacer
 
-from validation import reference
+from validation import page, reference
 from validation.command import run_app
-from validation.links import __main__ as command, figures, frozen, page, queue_figures, report
+from validation.links import __main__ as command, figures, frozen, queue_figures, report
 from validation.links.frozen import Frozen
 from validation.links.report import Entry, Report
 from validation.packet_level import tables
@@ -40,10 +40,10 @@ def made_report(ours: Replace, monkeypatch: pytest.MonkeyPatch) -> Report:
 
 def test_the_page_says_what_is_not_reached(ours: Replace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     found = made_report(ours, monkeypatch)
-    page.write_page(found, figures.drawn(found), tmp_path / "links.html")
+    page.write(report.summary(found), figures.drawn(found), tmp_path / "links.html", report.behind(found))
     text = (tmp_path / "links.html").read_text(encoding="utf-8")
     for part in (
-        "1 in part",
+        "1 of 2 hold. In part: P03; reproduced: V02.",
         "rtts.csv: not there",
         "cubic:1, 10 packets, 50 ms: mean queue 60.0 packets (ns-3 40.0, +50%)",
         "1 &lt; 2",

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from validation_swarms_made import RUNS, ablated, made, rates, results, swarms_2011, swarms_2012
 
-from validation import reference
+from validation import page, reference
 from validation.command import run_app
 from validation.part import read
-from validation.swarms import __main__ as command, ablations, figures, page, report, why
+from validation.swarms import __main__ as command, ablations, figures, report, why
 from validation.swarms.experiments import (
     ABLATIONS,
     BELOW,
@@ -75,10 +75,10 @@ def made_report(ids: Sequence[str] = ("T01", "T03", "T04", "T05", "D05")) -> Rep
 
 def test_the_page_says_what_is_not_reproduced(tmp_path: Path) -> None:
     found = made_report()
-    page.write_page(found, figures.drawn(found), tmp_path / "swarms.html")
+    page.write(report.summary(found), figures.drawn(found), tmp_path / "swarms.html", report.behind(found))
     text = (tmp_path / "swarms.html").read_text(encoding="utf-8")
     for part in (
-        "4 reproduced, 1 in part",
+        "4 of 5 hold. Reproduced: T01, T03, T04, D05; in part: T05.",
         "above 100 packets: 30.",
         "TOST ±5%",
         'id="completion_2011_random"',

@@ -35,6 +35,7 @@ def validate(
     check_drawable("--image", picture)
 
     from btflow.plots import save
+    from validation import page
     from validation.internet import figures, report
     from validation.internet.measured import measured
     from validation.internet.shares import Results
@@ -44,7 +45,7 @@ def validate(
     found = dict(measured(wanted(swarms, near, {}), Sweeps(out, "internet", jobs, fresh)))
     made = report.make(Results(found))
     drawn = figures.figures(made.results)
-    report.write_page(made, drawn, out / "internet.html")
+    page.write(report.summary(made), drawn, out / "internet.html")
     if swarms >= SWARMS and near >= NEAR:
         report.write_summary(made, report.SUMMARY)
     if picture is not None:

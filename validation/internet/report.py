@@ -1,20 +1,14 @@
-"""The summary (validation/internet.md) and the page on swarms on paths of the Internet."""
+"""The report on swarms on paths of the Internet: validation/internet.md."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 
-import plotly.graph_objects as go
-
 import btflow
-from validation import markup
 from validation.internet.shares import Results, Row, at_all_limits, reasons, rows
 from validation.internet.swarms import KINDS, NEAR, PATHS, WHOLE
 from validation.markdown import Report as Page, table as markdown
-from validation.markup import drawings, escaped
 from validation.report import today
 from validation.statistics import wilson
 
@@ -119,6 +113,11 @@ def provenance(report: Report) -> str:
 
 def write_summary(report: Report, path: Path) -> None:
     """Write internet.md."""
+    summary(report).write(path)
+
+
+def summary(report: Report) -> Page:
+    """Return internet.md."""
     lines = [
         f"{provenance(report)} Written by `python -m validation.internet`; do not edit.",
         "",
@@ -136,19 +135,4 @@ def write_summary(report: Report, path: Path) -> None:
         "",
         WHY_TEXT,
     ]
-    Page("Swarms on paths of the Internet", QUESTION, answer(report), lines).write(path)
-
-
-def write_page(report: Report, figures: Mapping[str, tuple[go.Figure, str]], path: Path) -> None:
-    """Write internet.html; figures come with their captions."""
-    title = "btflow: swarms on paths of the Internet"
-    body = [
-        f"<h1>{title}</h1><p>{escape(provenance(report))}</p><p>{escape(BACKGROUND)} {escape(QUESTION)}</p>",
-        f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in answer(report))}</ul>",
-        escaped(HEADER, cells(report)),
-        f"<p>{escape(METHOD)}</p>",
-        *drawings(figures),
-        escaped(WHY, why(report)),
-        f"<p>{escape(WHY_TEXT)}</p>",
-    ]
-    markup.write(path, title, body)
+    return Page("Swarms on paths of the Internet", QUESTION, answer(report), lines)

@@ -27,7 +27,8 @@ def validate(
 
     Writes links.html; all of it with the newest tables and their seeds also renews validation/links.md.
     """
-    from validation.links import coexistence, figures, frozen, page, report
+    from validation import page
+    from validation.links import coexistence, figures, frozen, report
 
     frozen.use(ns3)
     judges = report.judges()
@@ -40,7 +41,7 @@ def validate(
     runs = max(seeds or 0, coexistence.RUNS)
     found = report.Report(entries, runs, report.today(), time.process_time() - start)
     out.mkdir(parents=True, exist_ok=True)
-    page.write_page(found, figures.drawn(found), out / "links.html")
+    page.write(report.summary(found), figures.drawn(found), out / "links.html", report.behind(found))
     if len(ids) == len(judges) and seeds is None and ns3 == RELEASE:
         report.write_summary(found, report.SUMMARY)
     typer.echo(f"report: {out / 'links.html'}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from validation.links import checks, coexistence, frozen
 from validation.links.checks import Found
 from validation.links.judge import Line
 from validation.links.speed import speed
-from validation.markdown import Report as Page, claims, conditions, constants, counted
+from validation.markdown import Report as Page, claims, conditions, constants, counted, in_detail
 from validation.part import Part
 from validation.report import made_by, today
 from validation.verdict import Finding, Verdict
@@ -199,3 +199,14 @@ def _worst(report: Report) -> list[str]:
         found.append(f"- {item.verdict.claim.id}: {len(beyond)} of {len(item.lines)} cells{more}")
         found += [f"  - {text}" for text in beyond[:WORST]]
     return found
+
+
+def behind(report: Report) -> Iterator[str]:
+    """Give what only the page has: claims in detail, and all cells of each."""
+    yield from ("## In detail", "", *in_detail(report.verdicts, word))
+    for item in report.entries:
+        if item.lines:
+            yield from (f"## Cells of {item.verdict.claim.id}", "")
+            for line in item.lines:
+                yield f"- {line.label}: {', '.join(f.text + ' ✗' * (not f.held) for f in line.figures)}"
+            yield ""

@@ -25,7 +25,8 @@ def validate(
 
     Writes swarms.html; all claims with the default runs or more also renew validation/swarms.md. Takes 20 minutes.
     """
-    from validation.swarms import figures, page, report
+    from validation import page
+    from validation.swarms import figures, report
     from validation.swarms.experiments import Plan
     from validation.swarms.measured import Results
     from validation.sweeps import Sweeps
@@ -40,7 +41,7 @@ def validate(
     for taken in found.taken:
         typer.echo(f"     {taken.words}")
     out.mkdir(parents=True, exist_ok=True)
-    page.write_page(found, figures.drawn(found), out / "swarms.html")
+    page.write(report.summary(found), figures.drawn(found), out / "swarms.html", report.behind(found))
     if len(ids) == len(report.JUDGES) and runs >= RUNS:
         report.write_summary(found, report.SUMMARY)
     typer.echo(f"report: {out / 'swarms.html'}")

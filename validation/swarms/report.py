@@ -12,7 +12,7 @@ from typing import Any
 from btflow.config.catalog import document
 from validation import reference
 from validation.assumptions import ASSUMED, Assumption, at, engine, merged, of_model
-from validation.markdown import Report as Page, claims, conditions, constants, counted, table as markdown
+from validation.markdown import Report as Page, claims, conditions, constants, counted, in_detail, table as markdown
 from validation.packet_level import tables
 from validation.part import Part
 from validation.report import made_by, today
@@ -267,6 +267,12 @@ def summary(report: Report) -> Page:
     details += ["", "## Constants without a source", ""]
     details += constants(assumptions())
     return Page(TITLE, QUESTION, [counted(report.verdicts)], lines, details)
+
+
+def behind(report: Report) -> Iterable[str]:
+    """Return what only the page has: claims in detail, and all settings."""
+    settings = markdown(SETTING_HEADER, setting_rows(report.results))
+    return ["## Claims in detail", "", *in_detail(report.verdicts), "## Settings", "", *settings]
 
 
 def known(settings: Iterable[Setting], results: Results) -> bool:
