@@ -138,6 +138,7 @@ def _flows(s: State, span: float) -> dict[str, Measured]:
     flow = s.flow
     with np.errstate(invalid="ignore", divide="ignore"):
         rtt = np.where(flow.rtt_count > 0, flow.rtt_sum / flow.rtt_count, np.nan)
+    took = np.where(flow.finish >= 0.0, flow.finish - flow.start, np.nan)
     quantiles = np.array([rtt_quantiles(counts) for counts in s.rtt_bins])
     return {
         "goodput": _array(("flow",), flow.goodput / span, "B/s", "payload that arrived, each byte once, per second"),
@@ -146,10 +147,7 @@ def _flows(s: State, span: float) -> dict[str, Measured]:
         "window_falls": _array(("flow",), flow.losses.copy(), "1", "falls of the window after duplicate ACKs"),
         "timeouts": _array(("flow",), flow.timeouts.copy(), "1", "retransmission timeouts"),
         "completion_time": _array(
-            ("flow",),
-            np.where(flow.finish >= 0.0, flow.finish - flow.start, np.nan),
-            "s",
-            "time from the start to the last byte, of a flow of a given size",
+            ("flow",), took, "s", "time from the start to the last byte, of a flow of a given size"
         ),
         "start_time": _array(("flow",), flow.start.copy(), "s", "time the flow starts"),
         "rtt_mean": _array(("flow",), rtt, "s", "mean round-trip time as the sender measures it"),
@@ -176,16 +174,14 @@ def _queues(s: State, span: float) -> dict[str, Measured]:
     mean = time @ np.arange(time.shape[1]) / span
     quantiles = np.array([whole_quantiles(row) for row in time]).reshape(len(time), len(QUANTILES))
     longest = int(np.flatnonzero(time.any(axis=0)).max(initial=0)) + 1
-    dims = ("queue",)
+    dims, waiting, share = ("queue",), "packets waiting", time[:, :longest] / span
     return {
         "queue_mean_packets": _array(
-            dims, mean, "packets", "mean number of packets waiting, the one in service not counted"
+            dims, mean, "packets", f"mean number of {waiting}, the one in service not counted"
         ),
         "queue_mean_delay": _array(dims, queue.byte_seconds / span / rate, "s", "mean of bytes waiting over capacity"),
-        "queue_quantile": _array(("queue", "quantile"), quantiles, "packets", "packets waiting"),
-        "queue_share": _array(
-            ("queue", "packets"), time[:, :longest] / span, "1", "share of the time with so many waiting"
-        ),
+        "queue_quantile": _array((*dims, "quantile"), quantiles, "packets", waiting),
+        "queue_share": _array((*dims, "packets"), share, "1", "share of the time with so many waiting"),
         "utilisation": _array(dims, queue.served / (rate * span), "1", "bytes sent, headers included, over capacity"),
         "drops": _array(dims, queue.drops.copy(), "packets", "packets dropped"),
         "arrivals": _array(dims, queue.arrivals.copy(), "packets", "packets that came"),
@@ -203,25 +199,25 @@ def _series(program: LinkProgram, s: State) -> dict[str, Measured]:
     threshold = np.where(known, series[:, :, sampling.THRESHOLD], np.nan)
     queues = s.queue_series[:count]
 
+    waiting, lost = (queues[:, :, column].copy() for column in (sampling.WAITING, sampling.LOST))
+    delay = s.queue_delay_series[:count].copy()
+    flows, dims = ("time", "flow"), ("time", "queue")
+
     def counted(column: int, unit: str, meaning: str) -> Measured:
-        return _array(("time", "flow"), series[:, :, column].astype(np.int64), unit, f"{meaning} since the start")
+        return _array(flows, series[:, :, column].astype(np.int64), unit, f"{meaning} since the start")
 
     return {
-        "window": _array(("time", "flow"), window, "segments", "congestion window"),
-        "rate": _array(("time", "flow"), rate, "B/s", "payload that arrived since the sample before, per second"),
-        "srtt": _array(("time", "flow"), srtt, "s", "smoothed round-trip time"),
-        "ssthresh": _array(("time", "flow"), threshold, "segments", "slow-start threshold"),
+        "window": _array(flows, window, "segments", "congestion window"),
+        "rate": _array(flows, rate, "B/s", "payload that arrived since the sample before, per second"),
+        "srtt": _array(flows, srtt, "s", "smoothed round-trip time"),
+        "ssthresh": _array(flows, threshold, "segments", "slow-start threshold"),
         "phase": _phases(series[:, :, sampling.PHASE]),
         "falls_so_far": counted(sampling.FALLS, "1", "falls of the window after duplicate ACKs"),
         "timeouts_so_far": counted(sampling.TIMEOUTS, "1", "retransmission timeouts"),
         "flow_drops_so_far": counted(sampling.DROPPED, "packets", "data packets that queues dropped"),
-        "queue_length": _array(("time", "queue"), queues[:, :, sampling.WAITING].copy(), "packets", "packets waiting"),
-        "drops_so_far": _array(
-            ("time", "queue"), queues[:, :, sampling.LOST].copy(), "packets", "packets dropped since the start"
-        ),
-        "queue_delay": _array(
-            ("time", "queue"), s.queue_delay_series[:count].copy(), "s", "bytes waiting over capacity"
-        ),
+        "queue_length": _array(dims, waiting, "packets", "packets waiting"),
+        "drops_so_far": _array(dims, lost, "packets", "packets dropped since the start"),
+        "queue_delay": _array(dims, delay, "s", "bytes waiting over capacity"),
     }
 
 
@@ -248,12 +244,11 @@ def _calls_over_time(program: LinkProgram, s: State, times: Floats) -> dict[str,
         codec = program.codecs[i]
         assert codec is not None
         scores[:, place] = voip.recent_scores(codec.speech, written[:decided], delay[:decided], judged)
+    said = f"mean opinion score of the {voip.RECENT:g} s before (E-model)"
     return {
         "voip_time": _array(("voip_time",), judged, "s", "end of the seconds of speech that are judged"),
         "voip_delay": _array(("time", "voip"), delays, "s", "one-way network delay of the voice packet that came last"),
-        "voip_mos_recent": _array(
-            ("voip_time", "voip"), scores, "1", f"mean opinion score of the {voip.RECENT:g} s before (E-model)"
-        ),
+        "voip_mos_recent": _array(("voip_time", "voip"), scores, "1", said),
     }
 
 

@@ -84,7 +84,9 @@ def queue(result: xr.Dataset) -> go.Figure:
     _over_time(drawn, result)
     highest = max((float(np.nanmax(t.y, initial=0.0)) for t in drawn.data), default=0.0)
     drawn.update_yaxes(range=[0.0, 1.05 * max(highest, 1.0)])
-    _second_y(drawn, packet_time(result), f"wait in {names[0]} [ms]")
+    if (scale := packet_time(result)) > 0.0:
+        _second(drawn, "y", scale, f"wait in {names[0]} [ms]")
+        drawn.update_layout(margin={"r": 90})
     return drawn
 
 
@@ -188,7 +190,8 @@ def queue_ccdf(results: style.Results) -> go.Figure:
     times = [packet_time(result) for result in found.values()]
     if times[0] > 0.0 and np.allclose(times, times[0], rtol=0.01):
         where = f"in {_bottleneck(next(iter(found.values())))} " if one else ""
-        _second_x(drawn, times[0], f"wait {where}[ms]")
+        _second(drawn, "x", times[0], f"wait {where}[ms]")
+        drawn.update_layout(height=600, margin={"t": 140}, title={"y": 0.96, "yanchor": "top"})
     return drawn
 
 
@@ -337,23 +340,14 @@ def _over_time(drawn: go.Figure, result: xr.Dataset) -> go.Figure:
     return drawn
 
 
-def _second_y(drawn: go.Figure, scale: float, title: str) -> None:
-    """Add an axis on the right that shows the left one times `scale`."""
-    if scale <= 0.0:
-        return
-    low, high = drawn.layout.yaxis.range
-    axis = {"overlaying": "y", "side": "right", "anchor": "x", "range": [low * scale, high * scale]}
-    drawn.update_layout(yaxis2=axis | _SECOND | {"title": {"text": title}}, margin={"r": 90})
-    drawn.add_scatter(x=[None], y=[None], yaxis="y2", showlegend=False, hoverinfo="skip", name="")
-
-
-def _second_x(drawn: go.Figure, scale: float, title: str) -> None:
-    """Add an axis on top that shows the lower one times `scale`."""
-    low, high = drawn.layout.xaxis.range
-    axis = {"overlaying": "x", "side": "top", "anchor": "y", "range": [low * scale, high * scale]}
-    drawn.update_layout(xaxis2=axis | _SECOND | {"title": {"text": title}}, height=600, margin={"t": 140})
-    drawn.update_layout(title={"y": 0.96, "yanchor": "top"})
-    drawn.add_scatter(x=[None], y=[None], xaxis="x2", showlegend=False, hoverinfo="skip", name="")
+def _second(drawn: go.Figure, way: str, scale: float, title: str) -> None:
+    """Add an axis on the other side of the axis `way`, x or y, that shows it times `scale`."""
+    side, anchor = ("top", "y") if way == "x" else ("right", "x")
+    low, high = drawn.layout[f"{way}axis"].range
+    axis = {"overlaying": way, "side": side, "anchor": anchor, "range": [low * scale, high * scale]}
+    drawn.update_layout({f"{way}axis2": axis | _SECOND | {"title": {"text": title}}})
+    ends = {"x": [None], "y": [None], f"{way}axis": f"{way}2"}
+    drawn.add_scatter(showlegend=False, hoverinfo="skip", name="", **ends)
 
 
 _SECOND = {"showgrid": False, "mirror": False, "tickmode": "auto", "ticks": "outside", "zeroline": False}

@@ -8,7 +8,7 @@ Varied values are shown in handy units, logarithmic where they are, or as catego
 
 import math
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -161,6 +161,13 @@ def distribution(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDAr
     return np.concatenate([ordered[:1], ordered[rank - 1]]), np.concatenate([[0.0], rank / ordered.size])
 
 
+def classes_of(results: Results) -> Iterator[tuple[str, xr.Dataset, str]]:
+    """Give each class of leechers of each result: the name of its trace, the result, its own name."""
+    for label, result in labelled(results).items():
+        for name in leecher_classes(result):
+            yield of_class(label, name), result, name
+
+
 def series_name(label: str, part: str) -> str:
     """Return the name of a trace: its result's label, if it has one, and the part shown."""
     return f"{label}: {part}" if label else part
@@ -218,6 +225,11 @@ def figure(title: str, x: str, y: str, *, subtitle: str = "") -> go.Figure:
             "yaxis": {"title": {"text": y}},
         }
     )
+
+
+def of_results(results: Results, title: str, x: str, y: str) -> go.Figure:
+    """Return an empty figure of results, with where they are from below its title; errors as of `labelled`."""
+    return figure(title, x, y, subtitle=describe(results))
 
 
 def log_axis(drawn: go.Figure, low: float, high: float) -> None:

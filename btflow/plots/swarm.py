@@ -1,7 +1,6 @@
 """Figures of a swarm: when its leechers complete, what they hold by then, what held uploads back; all on one page."""
 
 import json
-from collections.abc import Iterator
 
 import numpy as np
 import plotly.graph_objects as go
@@ -27,13 +26,11 @@ def completion_cdf(results: style.Results, *, bound: bool = True) -> go.Figure:
     A vertical line marks the lower bound of the last completion (Kumar and Ross 2006) of a single result in which all
     peers start together; `bound=False` leaves it out.
     """
-    drawn = style.figure(
-        "Completion time of the leechers",
-        "completion time [s]",
-        "leechers that have completed [%]",
-        subtitle=style.describe(results),
+    drawn = style.of_results(
+        results, "Completion time of the leechers", "completion time [s]", "leechers that have completed [%]"
     )
-    for index, (name, times) in enumerate(_times_by_class(results)):
+    found = [(name, style.counted_times(result, one)) for name, result, one in style.classes_of(results)]
+    for index, (name, times) in enumerate(pair for pair in found if np.isfinite(pair[1]).any()):
         if len(times) > 1 and isinstance(results, xr.Dataset):
             drawn.add_traces(_replica_lines(times[:MOST_REPLICAS], f"{name}, each replica", index))
         x, y = style.distribution(times)
@@ -58,9 +55,7 @@ def pieces_over_time(results: style.Results) -> go.Figure:
 
     Of a single result the rounds of the seed's choker are marked, and of a single replica the completions.
     """
-    drawn = style.figure(
-        "Pieces held by a leecher", "time [s]", "pieces held, mean over the leechers", subtitle=style.describe(results)
-    )
+    drawn = style.of_results(results, "Pieces held by a leecher", "time [s]", "pieces held, mean over the leechers")
     for index, (label, result) in enumerate(style.labelled(results).items()):
         held = result["pieces_held"].transpose("replica", "time")
         time = held["time"].values
@@ -92,15 +87,6 @@ def lower_bound(result: xr.Dataset) -> float | None:
     if not np.isfinite(upload).all():
         return None
     return kumar_ross_bound(float(result.attrs["file_size"]), float(upload[seed].sum()), upload[~seed])
-
-
-def _times_by_class(results: style.Results) -> Iterator[tuple[str, NDArray[np.float64]]]:
-    """Name and completion times [s] (replica, peer) of each class of leechers with a download that counts."""
-    for label, result in style.labelled(results).items():
-        for name in style.leecher_classes(result):
-            times = style.counted_times(result, name)
-            if np.isfinite(times).any():
-                yield style.of_class(label, name), times
 
 
 def _replica_lines(times: NDArray[np.float64], name: str, index: int) -> list[go.Scatter]:
@@ -145,11 +131,8 @@ def why_slow(results: style.Results) -> go.Figure:
         if "limited_share" not in result:
             reason = "does not know what held uploads back"
             raise InputError("fidelity", result.attrs.get("fidelity"), reason, "a result of fidelity full")
-    drawn = style.figure(
-        "What held unchoked connections back",
-        "share of the time of unchoked connections [%]",
-        "sender",
-        subtitle=style.describe(results),
+    drawn = style.of_results(
+        results, "What held unchoked connections back", "share of the time of unchoked connections [%]", "sender"
     )
     rows = {
         style.of_class(label, name): shares
@@ -198,11 +181,8 @@ def send_gaps(results: style.Results) -> go.Figure:
     Raises:
         InputError: No class of any result has such a time.
     """
-    drawn = style.figure(
-        "Time between sends on a connection",
-        "time between sends [s] (log scale)",
-        "sends at or below [%]",
-        subtitle=style.describe(results),
+    drawn = style.of_results(
+        results, "Time between sends on a connection", "time between sends [s] (log scale)", "sends at or below [%]"
     )
     index = 0
     for label, result in style.labelled(results).items():
@@ -228,9 +208,7 @@ def segment_payloads(results: style.Results) -> go.Figure:
 
     The form of Fig. 4 of Rao, Legout and Dabbous, P2P 2010.
     """
-    drawn = style.figure(
-        "Payload of TCP segments", "payload [B]", "segments at or below [%]", subtitle=style.describe(results)
-    )
+    drawn = style.of_results(results, "Payload of TCP segments", "payload [B]", "segments at or below [%]")
     for index, (label, result) in enumerate(style.labelled(results).items()):
         if "segment_payload_count" not in result:
             field, model = f"results[{label!r}]" if label else "result", str(result.attrs.get("model", ""))

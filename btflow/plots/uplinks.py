@@ -6,7 +6,6 @@ from typing import Literal
 import numpy as np
 import plotly.graph_objects as go
 import xarray as xr
-from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
 from btflow.errors import InputError
@@ -34,13 +33,11 @@ def completion_by_rank(results: style.Results) -> go.Figure:
     Times begin at the client's own start, so a later place need not have a longer time.
     Downloads of all replicas that are completed in the warm-up, which do not count, are in a shaded part.
     """
-    drawn = style.figure(
-        "Completion time by rank",
-        "place in the order of completion",
-        "time from own start to completion [s]",
-        subtitle=style.describe(results),
+    drawn = style.of_results(
+        results, "Completion time by rank", "place in the order of completion", "time from own start to completion [s]"
     )
-    for index, (name, result, peers) in enumerate(_classes(results)):
+    for index, (name, result, one) in enumerate(style.classes_of(results)):
+        peers = (result["peer_class"] == one).values
         rank, times = (result[v].transpose("replica", "peer").values[:, peers] for v in _RANKED)
         done = np.isfinite(times)
         drawn.add_scatter(
@@ -74,9 +71,7 @@ def uplink_queue_ccdf(results: style.Results, *, axis: Literal["packets", "secon
     if axis not in _QUEUES:
         raise InputError("axis", axis, "is unknown", ", ".join(_QUEUES))
     variable, dimension, title, scale = _QUEUES[axis]
-    drawn = style.figure(
-        "Queues of the uplinks", title, "time with more [%] (log scale)", subtitle=style.describe(results)
-    )
+    drawn = style.of_results(results, "Queues of the uplinks", title, "time with more [%] (log scale)")
     longest = 0.0
     for index, (name, result, sender) in enumerate(_senders(results)):
         counts = result[variable].sel(sender_class=sender).sum("replica")
@@ -148,11 +143,11 @@ def throughput_against_delay(results: style.Results) -> go.Figure:
     There is a named point for each result and class of leechers: the mean of file size over completion time of the
     downloads that count, and the mean delay of the REQUESTs and HAVEs that the class has sent.
     """
-    drawn = style.figure(
+    drawn = style.of_results(
+        results,
         "Throughput and control delay",
         f"mean delay of {' and '.join(kind.upper() for kind in CONTROL)} messages [ms]",
         "goodput of a leecher, mean [kbit/s]",
-        subtitle=style.describe(results),
     )
     labels = list(_linked(results))
     classes = list(dict.fromkeys(name for r in _linked(results).values() for name in style.leecher_classes(r)))
@@ -244,19 +239,11 @@ def _linked(results: style.Results) -> dict[str, xr.Dataset]:
     return found
 
 
-def _classes(results: style.Results) -> Iterator[tuple[str, xr.Dataset, NDArray[np.bool_]]]:
-    """Name, result and peers of each class of leechers in each result."""
-    for label, result in style.labelled(results).items():
-        for name in style.leecher_classes(result):
-            yield style.of_class(label, name), result, (result["peer_class"] == name).values
-
-
 def _senders(results: style.Results) -> Iterator[tuple[str, xr.Dataset, str]]:
     """Name, result and class for each class of leechers whose uplinks were looked at."""
-    for label, result in _linked(results).items():
-        for name in style.leecher_classes(result):
-            if float(result["queue_packets_count"].sel(sender_class=name).sum()) > 0.0:
-                yield style.of_class(label, name), result, name
+    for name, result, one in style.classes_of(_linked(results)):
+        if float(result["queue_packets_count"].sel(sender_class=one).sum()) > 0.0:
+            yield name, result, one
 
 
 def _middle(result: xr.Dataset) -> float:
