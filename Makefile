@@ -17,7 +17,7 @@ $(shell rm -f $(BIN)/pip $(VENV)/.run $(VENV)/.notebook $(VENV)/.docs $(VENV)/.d
 .PHONY: $(BIN)/python
 endif
 
-.PHONY: demo test test-rest test-all search explore lab notebooks lint format docs figures validate packet-level libtorrent-oracle real-clients lines bench calibrate clean
+.PHONY: demo test test-rest test-all search explore lab notebooks lint format docs figures validate packet-level libtorrent-oracle real-clients lines bench bench-simgrid calibrate clean
 
 demo: $(VENV)/.run  ## the 2010 cluster experiment, beside the paper's figures
 	$(BIN)/python -m validation.demo
@@ -89,6 +89,9 @@ lines: $(VENV)/.run  ## lines made in network namespaces, measured by iperf3, pi
 # BENCH=--no-scale leaves out what takes minutes
 bench: $(VENV)/.run  ## cost of swarms, sweeps and links, beside SimGrid and ns-3: validation/benchmarks.md
 	$(BIN)/python -m validation.benchmarks $(BENCH)
+
+bench-simgrid: $(VENV)/.run  ## SimGrid and our swarm on it: needs g++, cmake and Boost's headers, 15 minutes of one core
+	$(BIN)/python -m validation.simgrid
 
 # RAW=folder: with PlanetLab's matrices, to build the tables anew; without it they are checked
 calibrate: $(VENV)/.run  ## the path model of the Internet, against the published points

@@ -10,21 +10,48 @@ from typing import Any
 import pytest
 from btflow.benchmarks.table import Goal, Section
 
-from btflow import simulate
+from btflow import load, simulate
 from validation.benchmarks import __main__ as report, packets, simgrid
-from validation.benchmarks.simgrid import CASES, SAME, Case, Run
 from validation.packet_level import tables
+from validation.packet_level.toolchain import ToolchainError
+from validation.simgrid import runs, toolchain
+from validation.simgrid.runs import CASES, SAME, VARIANTS, Case, Run
 from validation.swarms import packets as frozen
 from validation.swarms.packets import Setting
 
 RUN = Run(9, 1, SAME, 160.0, 3.1, 2600.0, 0.5, "4.1", "some processor", "2026-11-21")
 
 
+def test_the_program_is_given_the_scenario_in_bytes_and_seconds() -> None:
+    words = runs.options(load("rao2010").set(leechers=50, file_size="10 MB", rtt="40 ms"), SAME, 7)
+    given = dict(word.removeprefix("--").split("=") for word in words)
+    assert {name: float(value) for name, value in given.items()} == {
+        "leechers": 50,
+        "file": 10 * 2**20,
+        "piece": 2**18,
+        "block": 2**14,
+        "uplink": 20 * 1024,
+        "slots": 4,
+        "rtt": 0.04,
+        "spread": 10,
+        "seed": 7,
+        "messages": 1,
+        "defaults": 0,
+    }
+
+
+def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "recorded.csv"
+    other = replace(RUN, variant="blocks only", cpu_s=0.25)
+    runs.record([RUN, other], path)
+    assert runs.recorded(path) == [RUN, other]
+    assert runs.recorded(tmp_path / "none.csv") == []
+
+
 def test_every_case_is_on_record() -> None:
-    found = {(run.leechers, run.megabytes, run.variant) for run in simgrid.recorded()}
-    variants = (SAME, "blocks only", "blocks and messages, SimGrid's defaults")
-    assert found == {(c.leechers, c.megabytes, name) for c in CASES for name in variants[: 2 if c.runs == 1 else 3]}
-    assert all(run.cpu_s > 0 and run.version == "4.1" and run.processor for run in simgrid.recorded())
+    found = {(run.leechers, run.megabytes, run.variant) for run in runs.recorded()}
+    assert found == {(c.leechers, c.megabytes, variant) for c in CASES for variant in runs.variants(c)}
+    assert all(run.cpu_s > 0 and run.version == toolchain.VERSION and run.processor for run in runs.recorded())
 
 
 @pytest.mark.parametrize("case", CASES[1:], ids=lambda case: f"{case.leechers}")
@@ -33,7 +60,7 @@ def test_swarms_on_simgrid_complete_when_ours_do(case: Case) -> None:
     result = simulate(case.scenario, seed=1, replicas=2 if case.leechers < 100 else 1)
     mean = float(result["completion_time"].mean())
     copies = float(result["bytes_sent"][:, 0].mean()) / case.scenario.swarm.file_size
-    for run in simgrid.recorded():
+    for run in runs.recorded():
         if (run.leechers, run.megabytes) == (case.leechers, case.megabytes):
             assert run.completion_mean_s == pytest.approx(mean, rel=0.12)
             assert run.seed_copies == pytest.approx(copies, rel=0.12)
@@ -42,17 +69,49 @@ def test_swarms_on_simgrid_complete_when_ours_do(case: Case) -> None:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.leechers}")
 def test_simgrid_moves_every_block_and_with_messages_more(case: Case) -> None:
     blocks = case.leechers * case.scenario.swarm.pieces * 16
-    transfers = {run.variant: run.communications for run in simgrid.recorded() if run.leechers == case.leechers}
+    transfers = {run.variant: run.communications for run in runs.recorded() if run.leechers == case.leechers}
     assert blocks < transfers["blocks only"] < 1.5 * blocks + 4 * case.leechers * (case.leechers + 1)
     assert transfers[SAME] > 2 * blocks  # each block is requested
+
+
+@pytest.mark.skipif(not toolchain.installed(), reason="SimGrid is not installed: make bench-simgrid")
+def test_the_program_gives_what_is_on_record() -> None:
+    for variant in VARIANTS:
+        run = runs.measure(CASES[0], variant)
+        (kept,) = [r for r in runs.recorded() if (r.leechers, r.variant) == (CASES[0].leechers, variant)]
+        assert run.completion_mean_s == pytest.approx(kept.completion_mean_s, rel=1e-4)
+        assert run.communications == pytest.approx(kept.communications, rel=1e-4)
+
+
+def test_a_program_that_fails_or_is_not_there_says_so(tmp_path: Path) -> None:
+    with pytest.raises(ToolchainError, match="No such file"):
+        runs.measure(CASES[0], SAME, tmp_path / "swarm")
+    program = tmp_path / "fails"
+    program.write_text("#!/bin/sh\necho '5 leechers did not finish' >&2\nexit 1\n")
+    program.chmod(0o755)
+    with pytest.raises(ToolchainError, match="5 leechers did not finish"):
+        runs.measure(CASES[0], SAME, program)
+
+
+def test_without_cmake_the_build_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(toolchain, "compiler", lambda: "g++")
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(ToolchainError, match="cmake is not installed"):
+        toolchain.build(1)
 
 
 # Sections
 
 
-def test_what_is_on_record_says_when_and_where(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def not_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(toolchain, "installed", lambda: False)
     monkeypatch.setattr(simgrid, "CASES", CASES[:1])
     monkeypatch.setattr(simgrid, "LEAST_CPU", 0.0)
+
+
+@pytest.mark.usefixtures("not_built")
+def test_what_is_on_record_says_when_and_where(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simgrid, "recorded", lambda: [RUN, replace(RUN, variant="blocks only", cpu_s=1e-9)])
     section = simgrid.simgrid()
     assert "recorded on 2026-11-21, on some processor" in section.notes[0]
@@ -61,6 +120,15 @@ def test_what_is_on_record_says_when_and_where(monkeypatch: pytest.MonkeyPatch) 
     assert section.goals[0].measured == f"{ratio:.0f}"
     own = float(section.rows[1][-2].split(", ")[1])
     assert ratio == pytest.approx(0.5 / own, rel=0.01)
+
+
+@pytest.mark.usefixtures("not_built")
+def test_without_simgrid_and_without_a_record_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simgrid, "recorded", list)
+    section = simgrid.simgrid()
+    assert "make bench-simgrid" in section.notes[0]
+    assert not section.rows
+    assert not section.goals
 
 
 def test_packets_are_compared_with_the_mean_of_the_frozen_runs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,1 +1,1 @@
-"""`make bench`: what btflow costs, beside recorded runs of SimGrid and ns-3."""
+"""`make bench`: what btflow costs, beside SimGrid and ns-3."""

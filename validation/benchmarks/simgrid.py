@@ -1,20 +1,17 @@
-"""The same flash crowds on SimGrid's flow level, as recorded: README.md says how they were simulated."""
+"""The same flash crowds on SimGrid's flow level: measured now if it is built, else as recorded."""
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
-from pathlib import Path
 from statistics import fmean
 
 from btflow.benchmarks.measure import report
 from btflow.benchmarks.table import Row, Section, at_least
 
-from btflow import load, simulate
-from btflow.swarm.scenario import Scenario
+from btflow import simulate
+from validation.simgrid import toolchain
+from validation.simgrid.runs import CASES, SAME, Case, Run, measure, recorded, variants
 
-RECORDED = Path(__file__).with_suffix(".csv")
 RATIO = 100.0
 LEAST_CPU = 0.5
 """CPU time over which ours is averaged [s]."""
@@ -23,62 +20,11 @@ HEADER = ("peers, file", "SimGrid simulates", "transfers")
 PAIRS = ("completion: SimGrid, ours [s]", "seed's copies", "CPU: SimGrid, ours [s]", "ratio")
 
 
-@dataclass(frozen=True)
-class Case:
-    """A flash crowd of rao2010 without delays."""
-
-    leechers: int
-    """Beside one seed."""
-    megabytes: int
-    """File size [MB of 2**20 B]."""
-    runs: int
-    """Seeds from 1 on."""
-
-    @property
-    def scenario(self) -> Scenario:
-        """The same swarm for btflow."""
-        return load("rao2010").set(leechers=self.leechers, file_size=f"{self.megabytes} MB")
-
-
-CASES = (Case(9, 1, 5), Case(50, 10, 3), Case(300, 50, 1))
-SAME = "blocks and messages"
-"""The variant that simulates what btflow does."""
-
-
-@dataclass(frozen=True)
-class Run:
-    """One variant of one case: means over its runs."""
-
-    leechers: int
-    megabytes: int
-    """File size [MB]."""
-    variant: str
-    completion_mean_s: float
-    """Mean completion time [s]."""
-    seed_copies: float
-    """What the seed sent over the file size."""
-    communications: float
-    """Transfers that SimGrid simulated."""
-    cpu_s: float
-    """CPU time of the process [s]."""
-    version: str
-    """SimGrid's."""
-    processor: str
-    """The machine's."""
-    date: str
-    """When it was measured."""
-
-
-def recorded() -> list[Run]:
-    """Return the runs on record."""
-    kinds = {"int": int, "float": float, "str": str}
-    with RECORDED.open(newline="", encoding="utf-8") as file:
-        return [Run(**{f.name: kinds[str(f.type)](row[f.name]) for f in fields(Run)}) for row in csv.DictReader(file)]
-
-
 def simgrid() -> Section:
     """Compare CPU time and completion times of the cases."""
-    runs = recorded()
+    runs = _measured() if toolchain.installed() else recorded()
+    if not runs:
+        return Section("SimGrid", [], ("SimGrid is not installed and nothing is on record: run `make bench-simgrid`.",))
     rows: list[Row] = [(*HEADER, *PAIRS)]
     ratios: dict[Case, float] = {}
     for case in CASES:
@@ -109,6 +55,15 @@ def ours(case: Case) -> Run:
     return Run(case.leechers, case.megabytes, "", fmean(means), fmean(copies), 0, fmean(cpu), "", "", "")
 
 
+def _measured() -> list[Run]:
+    found: list[Run] = []
+    for case in CASES:
+        for variant in variants(case):
+            report(f"{case.leechers} leechers, {case.megabytes} MB on SimGrid, {variant}")
+            found.append(measure(case, variant))
+    return found
+
+
 def _of(case: Case, runs: Iterable[Run]) -> list[Run]:
     return [run for run in runs if (run.leechers, run.megabytes) == (case.leechers, case.megabytes)]
 
@@ -126,7 +81,8 @@ def _row(run: Run, own: Run, ratio: float) -> Row:
 
 
 def _notes(run: Run) -> Sequence[str]:
+    when = "measured in this run" if toolchain.installed() else f"recorded on {run.date}, on {run.processor}"
     return (
-        f"SimGrid {run.version}, recorded on {run.date}, on {run.processor}; validation/benchmarks/README.md says how "
-        "it simulated the swarm. Flash crowds at 20 kB/s without delays; ours simulates every block and message.",
+        f"SimGrid {run.version}, {when}; validation/simgrid/README.md says how it simulates the swarm. Flash crowds at "
+        "20 kB/s without delays; ours simulates every block and message.",
     )
