@@ -63,7 +63,7 @@ class OneByOne:
 def test_a_task_is_divided_before_a_swarm_is_tried_as_often_as_its_pool_allows(tries: int, tmp_path: Path) -> None:
     made = planned()
     pool, path = OneByOne(made.job, tries), tmp_path / "a.zarr"
-    with opened(path, made, resume=False, durable=False) as store:
+    with opened(path, made, resume=False) as store:
         drive(made, store, pool, Progress(UNITS, 0, 0), UNITS)
     together, *alone = pool.died_of
     assert len(together) > 1
