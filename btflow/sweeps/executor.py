@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import ctypes
 import multiprocessing
 import os
@@ -12,7 +11,6 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
@@ -30,11 +28,11 @@ LOOK = 0.2
 ENDING = 0.5
 """Time that processes have to end by themselves [s]."""
 
-BROKEN = 3
-"""How often in a row processes may go away, each of them, through no fault of their swarms."""
+STARTS = 3
+"""How often it is tried to start a process."""
 
 LOST = 255
-"""Exit code that Python gives processes whose fork server is gone, which alone hears how they end."""
+"""Exit code that Python gives a process whose fork server, which alone hears how it ends, is gone."""
 
 PROCESS = 120_000_000
 """Memory that a process takes besides its swarm: what it does not share with the fork server [B]."""
@@ -116,113 +114,89 @@ class Threads(Pool):
 
 
 class Processes(Pool):
-    """Processes of this machine (pebble): a swarm that takes its process down harms no other.
-
-    What pebble does not do is done here: processes without the main module and deaf to Ctrl-C from their first moment
-    (``_Process``), that end when this one is killed (``_begin``) and all within half a second (``close``), and tasks
-    that come back with what they have when the sweep stops, where pebble would end them with it (``stop``).
-    """
+    """Processes of this machine, each with a thread that hands it tasks: one that goes away takes no other with it."""
 
     tries = 2
 
     def __init__(self, job: Job, number: int) -> None:
-        self._context: Any = copy.copy(_CONTEXT)
-        self._context.Process = self._made
-        self._processes: list[_Process] = []
-        self._context.set_forkserver_preload(["btflow.sweeps.runs"])  # imported once, there for all
-        self._job, self._number, self._broken = job, number, 0
-        self._stopping = self._context.RawValue(ctypes.c_bool, False)  # no lock that a killed process could keep
-        self._pool = self._new()
+        _CONTEXT.set_forkserver_preload(["btflow.sweeps.runs"])  # imported once, there for all
+        self._job, self._number = job, number
+        self._stopping = _CONTEXT.RawValue(ctypes.c_bool, False)  # no lock that a killed process could keep
+        self._executor = ThreadPoolExecutor(number)
+        self._processes: list[Any] = []
+        self._idle: list[tuple[Any, Any]] = []
 
     def workers(self) -> int:
         """Return the number of processes."""
         return self._number
 
     def submit(self, task: Task) -> Future[Part]:
-        """Have a task run in the next process that is free.
+        """Have a task run in a process that is free."""
+        return self._executor.submit(self._run, task)
 
-        Raises:
-            PoolLostError: No process can be started.
-        """
-        while True:
-            try:
-                future: Future[Part] = self._pool.schedule(_run, (task,))
-            except RuntimeError as error:  # all processes went away since, or none can be started
-                self._count(error)
-                self._end()
-                self._pool = self._new()
-            else:
-                return future
-
-    def result(self, future: Future[Part]) -> Part:
-        """Return what a task has found.
-
-        Raises:
-            WorkerDiedError: Its process went away.
-            NotRunError: Its process went away with the fork server, or before it had begun.
-            PoolLostError: Processes go away again and again before they have begun.
-        """
-        from pebble import ProcessExpired
-
+    def _run(self, task: Task) -> Part:
+        """Have a process run a task; its errors are those of ``Pool.result``."""
         try:
-            part = future.result()
-        except ProcessExpired as expired:
-            if expired.exitcode != LOST or self._broken >= BROKEN * self._number:
-                self._broken = 0
-                raise WorkerDiedError(_end(expired.exitcode)) from None
-            self._broken += 1
-            raise NotRunError from None
-        except BrokenProcessPool as error:  # processes went away while none had a task, as they do that cannot start
-            self._count(error)
-            raise NotRunError from None
-        self._broken = 0
-        return part
+            process, pipe = self._idle.pop()
+        except IndexError:
+            process, pipe = self._started()
+        try:
+            pipe.send(task)
+            found: Part | Exception = pipe.recv()
+        except (EOFError, OSError):
+            process.join()
+            raise NotRunError if process.exitcode == LOST else WorkerDiedError(_end(process.exitcode)) from None
+        self._idle.append((process, pipe))
+        if isinstance(found, Exception):
+            raise found
+        return found
 
-    def _count(self, error: RuntimeError) -> None:
-        """Count a loss of all processes; a PoolLostError if there have been too many."""
-        self._broken += 1
-        if self._broken > BROKEN * self._number:
-            why = f": {error.__cause__}" if isinstance(error.__cause__, OSError) else ""
-            lost = f"processes cannot be started, or go away at once{why}"
-            raise PoolLostError(f"{lost}; ulimit -a shows limits, and --backend threads starts none") from None
+    def _started(self) -> tuple[Any, Any]:
+        """Return a new process that is ready for tasks, and the pipe to it.
+
+        Raises:
+            PoolLostError: None can be started.
+            NotRunError: The sweep is to end.
+        """
+        why = ""
+        for _ in range(STARTS):
+            pipe, theirs = _CONTEXT.Pipe()
+            process = _CONTEXT.Process(target=_serve, args=(theirs, self._job, self._stopping), daemon=True)
+            try:
+                with _STARTING, _without_main(), termination.without_interrupt():
+                    if self._stopping.value:
+                        raise NotRunError
+                    process.start()
+                    self._processes.append(process)
+                theirs.close()
+                pipe.recv()
+            except (EOFError, OSError) as error:
+                why = f": {error}" if str(error) else ""
+            else:
+                return process, pipe
+        lost = f"processes cannot be started, or go away at once{why}"
+        raise PoolLostError(f"{lost}; ulimit -a shows limits, and --backend threads starts none")
 
     def stop(self) -> None:
         """Have the processes come back; a running kernel looks a few times a second."""
         self._stopping.value = True
 
     def close(self) -> None:
-        """End the processes: pebble would give each three seconds, one after the other."""
+        """End the processes, by force if they need longer than ``ENDING``."""
         self.stop()
-        self._end(ENDING)
-
-    def _end(self, patience: float = 0.0) -> None:
-        """End the processes, by force if they need longer than this [s]; those that never started have no number."""
-        self._pool.stop()
-        deadline = time.monotonic() + patience
-        for process in (process for process in self._processes if process.pid is not None):
-            process.join(max(0.0, deadline - time.monotonic()))
-            if process.is_alive():
-                process.kill()
-        self._processes = []
-        self._pool.join()
-
-    def _made(self, *args: Any, **options: Any) -> _Process:
-        """Return a process that pebble is to start."""
-        self._processes.append(_Process(*args, **options))
-        return self._processes[-1]
-
-    def _new(self) -> Any:
-        from pebble import ProcessPool
-
-        return ProcessPool(
-            self._number, initializer=_begin, initargs=(self._job, self._stopping), context=self._context
-        )
+        self._executor.shutdown(wait=False, cancel_futures=True)
+        while self._idle:
+            self._idle.pop()[1].close()
+        deadline = time.monotonic() + ENDING
+        with _STARTING:
+            for process in self._processes:
+                process.join(max(0.0, deadline - time.monotonic()))
+                if process.is_alive():
+                    process.kill()
 
 
 def _end(code: int | None) -> str:
     """Return how a process ended that took a task with it."""
-    if code == LOST:
-        return "its process and those that started it went away again and again, perhaps for want of memory"
     if code is not None and code < 0:
         name = signal.Signals(-code).name
         return f"its process was ended by {name}" + (", perhaps for want of memory" if name == "SIGKILL" else "")
@@ -231,58 +205,43 @@ def _end(code: int | None) -> str:
 
 _CONTEXT: Any = multiprocessing.get_context("forkserver")
 
-
-class _Process(_CONTEXT.Process):  # type: ignore[misc]  # of whatever method
-    """A process that neither runs the main module nor hears Ctrl-C; pebble cannot be told so otherwise."""
-
-    def start(self) -> None:
-        with _without_main(), termination.without_interrupt():
-            super().start()
-
-
 _STARTING = threading.Lock()
 
 
 @contextmanager
 def _without_main() -> Iterator[None]:
-    """Keep the processes from running the main module, of which they need nothing: it may have no guard."""
-    with _STARTING:
-        main = sys.modules["__main__"]
-        sys.modules["__main__"] = ModuleType("__main__")
-        try:
-            yield
-        finally:
-            sys.modules["__main__"] = main
+    """Keep a process from running the main module, of which it needs nothing: it may have no guard."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
-_job: Job
-_stopping: Any
-
-
-def _begin(job: Job, stopping: Any) -> None:
-    """Make a process ready for tasks; it ends with the sweep's, however that ends."""
-    global _job, _stopping
-    _job, _stopping = job, stopping
+def _serve(pipe: Any, job: Job, stopping: Any) -> None:
+    """Run tasks in a process, which ends with the sweep's, however that ends."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    from btflow.sweeps import runs
+
+    pipe.send(None)  # it is ready
+    while not stopping.value:
+        try:
+            task = pipe.recv()
+        except EOFError:
+            return
+        try:
+            found: Part | Exception = runs.run(job, task, lambda: bool(stopping.value))
+        except Exception as error:
+            found = error
+        pipe.send(found)
 
 
 def _end_with_parent() -> None:
-    """End with the sweep's process; without the fork server, by which alone it is known to be there, with the sweep.
-
-    Not at once: a process that ends in the midst of taking a task loses it, and pebble waits for that for ever.
-    """
-    parent, server = multiprocessing.parent_process(), os.getppid()
+    parent = multiprocessing.parent_process()
     assert parent is not None
-    while parent.is_alive() and not (_stopping.value and os.getppid() != server):
-        parent.join(LOOK)
+    parent.join()
     os._exit(1)
-
-
-def _run(task: Task) -> Part:
-    """Run a task in a process."""
-    from btflow.sweeps import runs
-
-    return runs.run(_job, task, lambda: bool(_stopping.value))
 
 
 def cores() -> int:
