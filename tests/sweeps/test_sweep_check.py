@@ -21,7 +21,7 @@ from program import Run
 from sweep_made import VARY, bits, breaking_off, planned, read, small_tasks, start, sweep_args, tiny
 from sweep_stopped import CODES, LONG, kept, stopped, wait_for_a_part
 
-from btflow import InputError, analysis, load, sweep
+from btflow import InputError, analysis, sweep
 from btflow.options import Fidelity
 from btflow.swarm.program import Program
 from btflow.swarm.replica import Replica
@@ -211,45 +211,6 @@ def test_both_kernels_are_loaded_and_both_memories_looked_at(monkeypatch: pytest
     assert (checked.bytes, alone.bytes) == (3000, 1000)
 
 
-@pytest.mark.parametrize(
-    ("other", "said"),
-    [
-        ({"fidelity": "full", "check": None}, "fidelity flow there, full here; checked points 5 there, 0 here"),
-        ({"check": None}, "checked points 5 there, 0 here"),
-        ({"check": 6}, "checked points 5 there, 6 here"),
-    ],
-)
-def test_a_store_of_another_fidelity_or_check_is_refused(
-    other: dict[str, Any], said: str, whole: xr.Dataset, whole_store: Path
-) -> None:
-    with pytest.raises(InputError) as caught:
-        api.execute(checking(**other), whole_store, Running(jobs=1), resume=True)
-    assert f"was made by another sweep: {said}; allowed" in str(caught.value)
-    assert bits(read(whole_store)).identical(whole)
-
-
-def test_queues_that_drop_early_have_no_flow() -> None:
-    early = load("flashcrowd").set(**{"classes.tcp.access.uplink.discipline": "codel"})
-    with pytest.raises(InputError, match="is not in flow fidelity") as caught:
-        sweep(early, {"leechers": [3, 4]}, fidelity="flow", progress=False)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("vary", "problem"),
-    [
-        ({"slots": [4, 121, 8]}, "slots = '121 upload slots'"),
-        ({"rtt": ["0 ms", "1600 ms", "1 s"], "slots": [4, 5]}, "paths.rtt = '1.6 s': is more than the 1.5 s"),
-    ],
-)
-def test_a_sweep_is_refused_before_it_begins_if_flow_does_not_run_a_point(
-    vary: dict[str | tuple[str, ...], object], problem: str, tmp_path: Path
-) -> None:
-    with pytest.raises(InputError, match=problem):
-        sweep(tiny(), vary, fidelity="flow", out=tmp_path / "a.zarr", progress=False)
-    assert not any(tmp_path.iterdir())
-
-
 @pytest.mark.parametrize("name", ["check", "full_status"])
 def test_a_parameter_must_not_be_called_as_the_check_is(name: str, tmp_path: Path) -> None:
     source = (Path(__file__).parents[2] / "models" / "swarms" / "rao2010.toml").read_text()
@@ -381,11 +342,3 @@ def test_a_check_without_values_is_said_to_have_none(run: Run) -> None:
     assert code == 0
     assert "6 failed" not in out.splitlines()[0]
     assert joined(out).count("; values in both at 3 points") == 4
-
-
-def test_a_statistic_that_flow_cannot_know_is_refused_with_those_that_it_has(run: Run) -> None:
-    code, _, err = run(*sweep_args(Path("a.zarr"), *FLOW, "--check", "3", "--statistics", "unchokes"))
-    assert code == 2
-    assert "--statistics = 'unchokes': is not known at flow fidelity; allowed: completion_mean, " in err
-    assert err.rstrip().endswith("or a sweep in full, without --check")
-    assert not Path("a.zarr").exists()

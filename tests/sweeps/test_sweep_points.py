@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -176,22 +175,3 @@ def test_seeds_can_be_varied_like_any_name(tmp_path: Path) -> None:
     assert int(flow["check_seed"][0]) in (4, 5)
     kept = sweep(base, {"seed": [4], "leechers": [2, 3]}, keep="peers", jobs=1, progress=False)
     assert kept.sizes["peer"] == 4
-
-
-@pytest.mark.parametrize(
-    ("vary", "said", "text"),
-    [
-        ({"seed": [-1]}, {}, "seed = -1: is out of range; allowed: a whole number from 0 to 9223372036854775807"),
-        ({"seed": [2**63]}, {}, "seed = 9223372036854775808: is out of range"),
-        ({"seed": [1.5]}, {}, "seed = 1.5: is not a whole number"),
-        ({"seed": "1,one"}, {}, "seed = 'one': is not a whole number"),
-        ({"seed": [1, 1]}, {}, "is there twice"),
-        ({"seed": [1, 2]}, {"common": True}, "common = True: gives all points one seed, and seed is varied"),
-        ({("rtt", "seed"): [("0 ms", 1)]}, {"seed": 3}, "seed = 3: is given, and seed is varied"),
-    ],
-)
-def test_seeds_that_are_none_or_said_twice_are_one_error(vary: Vary, said: dict[str, Any], text: str) -> None:
-    with pytest.raises(InputError) as caught:
-        sweep(tiny(), vary, progress=False, **said)
-    assert text in str(caught.value)
-    assert "\n" not in str(caught.value)

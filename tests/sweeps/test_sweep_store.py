@@ -16,6 +16,7 @@ import pytest
 import zarr
 from hypothesis import given, settings, strategies as st
 from no_clock import calls
+from sweep_links_made import planned as links_planned
 from sweep_made import bits, breaking_off, planned, read, tiny, written
 
 from btflow import InputError, open_sweep
@@ -233,6 +234,8 @@ def others() -> Iterator[tuple[Plan, str]]:
     yield plan(VARY | {"rtt": ["0 ms", "50 ms", "200 ms"]}), "other values of rtt"
     yield plan({"rtt": "0 ms"}), "varies rtt, upload_limit there, rtt here"
     yield plan(scenario=tiny(initial_window=4)), "another scenario"
+    yield plan(fidelity="flow", check=5), "fidelity full there, flow here; checked points 0 there, 5 here"
+    yield links_planned(), "model rao2010 there, coexistence here"
 
 
 def test_another_sweep_is_refused_and_the_store_left_alone(whole: Path) -> None:
