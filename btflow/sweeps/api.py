@@ -92,7 +92,7 @@ def open_sweep(path: str | os.PathLike[str]) -> xr.Dataset:
     """
     from btflow.sweeps.store import open_store
 
-    return open_store(_existing(path), "path")
+    return open_store(path, "path")
 
 
 def open_swarms(
@@ -122,7 +122,7 @@ def open_swarms(
             scenario, seed or fidelity.
     """
     from btflow.sweeps.database import FILE, Database, connected, of_store
-    from btflow.sweeps.store import is_store
+    from btflow.sweeps.store import existing, is_store
 
     if not isinstance(scenario, Scenario):
         raise InputError("scenario", scenario, "is not the scenario of a swarm", 'such as btflow.load("rao2010")')
@@ -132,7 +132,7 @@ def open_swarms(
         whole_number("replicas", replicas, 1, MAX_REPLICAS)
     if fidelity is not None:
         fidelity_of("fidelity", fidelity)
-    store = _existing(path)
+    store = existing(path, "path")
     if not is_store(store):
         raise InputError("path", str(store), f"is not the store of a sweep, or one without {FILE}", _KEPT)
     with of_store(store, "path"), contextlib.closing(connected(store)) as connection:
@@ -140,18 +140,6 @@ def open_swarms(
 
 
 _KEPT = 'the store that a sweep with keep="swarms" wrote'
-
-
-def _existing(path: object) -> Path:
-    if not isinstance(path, str | os.PathLike):
-        raise InputError("path", path, "is not a path", "the store that a sweep wrote")
-    try:
-        there = Path(path).exists()
-    except (OSError, ValueError):  # too long a name, a NUL
-        there = False
-    if not there:
-        raise InputError("path", str(path), "does not exist", "the store that a sweep wrote")
-    return Path(path)
 
 
 def _kept(

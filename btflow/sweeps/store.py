@@ -188,14 +188,24 @@ def opened(path: Path, sweep: Plan | Layout, *, resume: bool = False) -> Iterato
         yield store
 
 
-def open_store(path: Path, field: str) -> xr.Dataset:
+def existing(path: object, field: str) -> Path:
+    """Return the path of something that is there; an InputError if it is none."""
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(field, path, "is not a path", "the store that a sweep wrote")
+    if not os.path.exists(path):
+        raise InputError(field, str(path), "does not exist", "the store that a sweep wrote")
+    return Path(path)
+
+
+def open_store(given: object, field: str) -> xr.Dataset:
     """Return the dataset of a store, also while the sweep runs; its arrays are read when they are used.
 
     Raises:
-        InputError: It is no store, or it is damaged.
+        InputError: There is no store, or it is damaged.
     """
     from btflow.sweeps import dataset
 
+    path = existing(given, field)
     if os.path.isfile(path / dataset.SUMS):
         bad = dataset.bad_file(path)
         if bad is None:
