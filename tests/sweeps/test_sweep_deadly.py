@@ -16,10 +16,12 @@ import pytest
 from dask_made import local
 from sweep_made import UNITS, bits, planned, read, small_tasks, tiny
 
+from btflow import sweep
 from btflow.errors import SimulationError
 from btflow.swarm.replica import Floats, Replica
 from btflow.sweeps import api, executor, runs
 from btflow.sweeps.executor import Processes, WorkerDiedError
+from btflow.sweeps.plan import Plan
 from btflow.sweeps.results import Part
 from btflow.sweeps.running import Progress, Running, drive
 from btflow.sweeps.runs import Job, Task
@@ -132,15 +134,35 @@ def test_where_no_process_can_be_started_the_sweep_ends_and_no_swarm_has_failed(
 
 @dataclass(frozen=True)
 class Deadly(Statistics):
-    """Statistics that are the death of their process, which writes its end down first."""
+    """Statistics by which swarms of four peers are the death of their process, which writes its end down first."""
 
     deaths: Path = Path()
 
     def of(self, common: Peers, row: Replica) -> Floats:
-        with self.deaths.open("a") as file:
-            file.write(".")
-        os.kill(os.getpid(), signal.SIGKILL)
+        if common.seeds.size == 4:
+            with self.deaths.open("a") as file:
+                file.write(".")
+            os.kill(os.getpid(), signal.SIGKILL)
         return super().of(common, row)
+
+
+def deadly(folder: Path, leechers: list[int]) -> tuple[Plan, Path]:
+    """Return a sweep with swarms of four peers, and the file that has a point for each death."""
+    made, deaths = planned(vary={"leechers": leechers}, replicas=1), folder / "deaths"
+    of = made.job.statistics
+    return replace(made, job=replace(made.job, statistics=Deadly(of.classes, of.linked, deaths=deaths))), deaths
+
+
+@pytest.mark.slow
+def test_a_swarm_that_kills_its_process_is_recorded_and_the_others_go_on(tmp_path: Path) -> None:
+    (made, deaths), path = deadly(tmp_path, [2, 3, 4, 5]), tmp_path / "a.zarr"
+    assert api.execute(made, path, Running(jobs=2, backend="processes")) == (3, 1)
+    found, alone = read(path), sweep(tiny(), {"leechers": [2, 3, 4, 5]}, jobs=1, progress=False)
+    assert found.status.values.ravel().tolist() == [1, 2, 1, 1]
+    assert "SIGKILL" in str(found.failure.values[1, 0])
+    others = [0, 2, 3]
+    assert found.completion_mean[others].identical(alone.completion_mean[others])
+    assert 2 <= len(deaths.read_text()) <= 3  # a task of several is divided first
 
 
 @pytest.mark.slow
@@ -149,10 +171,7 @@ def test_a_deadly_swarm_takes_no_more_workers_down_than_are_forgiven(
 ) -> None:
     """The only worker is started anew by its nanny, at another address each time; one is forgiven, to save time."""
     monkeypatch.setattr("btflow.sweeps.dask.FORGIVEN", 1)
-    made, deaths, path = planned(tiny(), vary={"rtt": "0ms"}, replicas=1), tmp_path / "deaths", tmp_path / "a.zarr"
-    statistics = made.job.statistics
-    deadly = Deadly(statistics.classes, statistics.linked, deaths=deaths)
-    made = replace(made, job=replace(made.job, statistics=deadly))
+    (made, deaths), path = deadly(tmp_path, [3]), tmp_path / "a.zarr"
     with local(1) as client:
         assert api.execute(made, path, Running(client=client)) == (0, 1)
     assert deaths.read_text() == ".."
