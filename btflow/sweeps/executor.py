@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from btflow.sweeps.runs import Job, Task
 
 LOOK = 0.2
-"""Time between two looks at whether the sweep is to stop [s]."""
+"""Time between two looks at whether the sweep is to stop, or tries to start a process [s]."""
 
 ENDING = 0.5
 """Time that processes have to end by themselves [s]."""
@@ -172,6 +172,7 @@ class Processes(Pool):
                 pipe.recv()
             except (EOFError, OSError) as error:
                 why = f": {error}" if str(error) else ""
+                time.sleep(LOOK)  # a fork server that was killed is there for a moment
             else:
                 return process, pipe
         lost = f"processes cannot be started, or go away at once{why}"

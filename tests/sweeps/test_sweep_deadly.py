@@ -77,7 +77,8 @@ def test_a_task_is_divided_before_a_swarm_is_tried_as_often_as_its_pool_allows(t
 
 def server() -> int:
     """Return the number of the process that starts the others, 0 if there is none."""
-    return int(getattr(forkserver, "_forkserver")._forkserver_pid or 0)  # noqa: B009  # not in the types
+    number = int(getattr(forkserver, "_forkserver")._forkserver_pid or 0)  # noqa: B009  # not in the types
+    return number if psutil.pid_exists(number) else 0
 
 
 @pytest.mark.slow
@@ -91,9 +92,9 @@ def test_a_sweep_goes_on_when_its_fork_server_is_killed(
     keep, submit = Store.add, Processes.submit
 
     def kill() -> None:
+        time.sleep(0.1)
         if number := server():  # none while another is being started
             killed.add(number)
-            time.sleep(0.1)
             children = [child.pid for child in psutil.Process(number).children()] if workers else []
             for process in [number, *children]:
                 os.kill(process, signal.SIGKILL)
