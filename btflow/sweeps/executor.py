@@ -98,10 +98,13 @@ class Threads(Pool):
         return self._number
 
     def submit(self, task: Task) -> Future[Part]:
-        """Have a task run in a thread."""
+        """Have a task run by a thread."""
+        return self._executor.submit(self._run, task)
+
+    def _run(self, task: Task) -> Part:
         from btflow.sweeps import runs
 
-        return self._executor.submit(runs.run, self._job, task, self._stopping.is_set)
+        return runs.run(self._job, task, self._stopping.is_set)
 
     def stop(self) -> None:
         """Have the threads come back; a running kernel looks a few times a second."""
@@ -109,30 +112,21 @@ class Threads(Pool):
 
     def close(self) -> None:
         """Have the threads end by themselves; one that is still in the midst of something is not waited for."""
-        self._stopping.set()
+        self.stop()
         self._executor.shutdown(wait=False, cancel_futures=True)
 
 
-class Processes(Pool):
+class Processes(Threads):
     """Processes of this machine, each with a thread that hands it tasks: one that goes away takes no other with it."""
 
     tries = 2
 
     def __init__(self, job: Job, number: int) -> None:
+        super().__init__(job, number)
         _CONTEXT.set_forkserver_preload(["btflow.sweeps.runs"])  # imported once, there for all
-        self._job, self._number = job, number
-        self._stopping = _CONTEXT.RawValue(ctypes.c_bool, False)  # no lock that a killed process could keep
-        self._executor = ThreadPoolExecutor(number)
+        self._ending = _CONTEXT.RawValue(ctypes.c_bool, False)  # no lock that a killed process could keep
         self._processes: list[Any] = []
         self._idle: list[tuple[Any, Any]] = []
-
-    def workers(self) -> int:
-        """Return the number of processes."""
-        return self._number
-
-    def submit(self, task: Task) -> Future[Part]:
-        """Have a task run in a process that is free."""
-        return self._executor.submit(self._run, task)
 
     def _run(self, task: Task) -> Part:
         """Have a process run a task; its errors are those of ``Pool.result``."""
@@ -161,10 +155,10 @@ class Processes(Pool):
         why = ""
         for _ in range(STARTS):
             pipe, theirs = _CONTEXT.Pipe()
-            process = _CONTEXT.Process(target=_serve, args=(theirs, self._job, self._stopping), daemon=True)
+            process = _CONTEXT.Process(target=_serve, args=(theirs, self._job, self._ending), daemon=True)
             try:
                 with _STARTING, _without_main(), termination.without_interrupt():
-                    if self._stopping.value:
+                    if self._ending.value:
                         raise NotRunError
                     process.start()
                     self._processes.append(process)
@@ -179,13 +173,12 @@ class Processes(Pool):
         raise PoolLostError(f"{lost}; ulimit -a shows limits, and --backend threads starts none")
 
     def stop(self) -> None:
-        """Have the processes come back; a running kernel looks a few times a second."""
-        self._stopping.value = True
+        """Have the processes come back, as threads do."""
+        self._ending.value = True
 
     def close(self) -> None:
         """End the processes, by force if they need longer than ``ENDING``."""
-        self.stop()
-        self._executor.shutdown(wait=False, cancel_futures=True)
+        super().close()
         while self._idle:
             self._idle.pop()[1].close()
         deadline = time.monotonic() + ENDING
