@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import multiprocessing
 import os
@@ -9,9 +10,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from concurrent.futures.process import BrokenProcessPool
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -25,11 +25,8 @@ if TYPE_CHECKING:
 LOOK = 0.2
 """Time between two looks at whether the sweep is to stop, or tries to start a process [s]."""
 
-ENDING = 0.5
-"""Time that processes have to end by themselves [s]."""
-
-STARTS = 3
-"""How often it is tried to start a process."""
+BROKEN = 3
+"""How often in a row all processes may go away before they have begun, or none may start."""
 
 LOST = 255
 """Exit code that Python gives a process whose fork server, which alone hears how it ends, is gone."""
@@ -98,13 +95,10 @@ class Threads(Pool):
         return self._number
 
     def submit(self, task: Task) -> Future[Part]:
-        """Have a task run by a thread."""
-        return self._executor.submit(self._run, task)
-
-    def _run(self, task: Task) -> Part:
+        """Have a task run in a thread."""
         from btflow.sweeps import runs
 
-        return runs.run(self._job, task, self._stopping.is_set)
+        return self._executor.submit(runs.run, self._job, task, self._stopping.is_set)
 
     def stop(self) -> None:
         """Have the threads come back; a running kernel looks a few times a second."""
@@ -116,80 +110,93 @@ class Threads(Pool):
         self._executor.shutdown(wait=False, cancel_futures=True)
 
 
-class Processes(Threads):
-    """Processes of this machine, each with a thread that hands it tasks: one that goes away takes no other with it."""
+class Processes(Pool):
+    """Processes of this machine (pebble): a swarm that takes its process down harms no other."""
 
     tries = 2
 
     def __init__(self, job: Job, number: int) -> None:
-        super().__init__(job, number)
-        _CONTEXT.set_forkserver_preload(["btflow.sweeps.runs"])  # imported once, there for all
-        self._ending = _CONTEXT.RawValue(ctypes.c_bool, False)  # no lock that a killed process could keep
+        self._job, self._number, self._broken = job, number, 0
+        self._context: Any = copy.copy(_CONTEXT)
+        self._context.Process = self._made
+        self._context.set_forkserver_preload(["btflow.sweeps.runs"])  # imported once, there for all
+        self._stopping = self._context.RawValue(ctypes.c_bool, False)  # no lock that a killed process could keep
+        self._pool = self._new()
+
+    def _new(self) -> Any:
+        from pebble import ProcessPool
+
         self._processes: list[Any] = []
-        self._idle: list[tuple[Any, Any]] = []
+        known = self._job, self._stopping
+        return ProcessPool(self._number, initializer=_begin, initargs=known, context=self._context)
 
-    def _run(self, task: Task) -> Part:
-        """Have a process run a task; its errors are those of ``Pool.result``."""
-        try:
-            process, pipe = self._idle.pop()
-        except IndexError:
-            process, pipe = self._started()
-        try:
-            pipe.send(task)
-            found: Part | Exception = pipe.recv()
-        except (EOFError, OSError):
-            process.join()
-            raise NotRunError if process.exitcode == LOST else WorkerDiedError(_end(process.exitcode)) from None
-        self._idle.append((process, pipe))
-        if isinstance(found, Exception):
-            raise found
-        return found
+    def _made(self, *args: Any, **options: Any) -> _Process:
+        """Return a process that pebble is to start."""
+        process = _Process(*args, **options)
+        self._processes.append(process)
+        return process
 
-    def _started(self) -> tuple[Any, Any]:
-        """Return a new process that is ready for tasks, and the pipe to it.
+    def workers(self) -> int:
+        """Return the number of processes."""
+        return self._number
+
+    def submit(self, task: Task) -> Future[Part]:
+        """Have a task run in the next process that is free.
 
         Raises:
-            PoolLostError: None can be started.
-            NotRunError: The sweep is to end.
+            PoolLostError: Processes cannot be started, or go away again and again before they have begun.
         """
-        why = ""
-        for _ in range(STARTS):
-            pipe, theirs = _CONTEXT.Pipe()
-            process = _CONTEXT.Process(target=_serve, args=(theirs, self._job, self._ending), daemon=True)
-            try:
-                with _STARTING, _without_main(), termination.without_interrupt():
-                    if self._ending.value:
-                        raise NotRunError
-                    process.start()
-                    self._processes.append(process)
-                theirs.close()
-                pipe.recv()
-            except (EOFError, OSError) as error:
-                why = f": {error}" if str(error) else ""
-                time.sleep(LOOK)  # a fork server that was killed is there for a moment
-            else:
-                return process, pipe
-        lost = f"processes cannot be started, or go away at once{why}"
-        raise PoolLostError(f"{lost}; ulimit -a shows limits, and --backend threads starts none")
+        try:
+            future: Future[Part] = self._pool.schedule(_run, (task,))
+        except RuntimeError as error:  # pebble gives up if none can be started, or all went away without a task
+            self._broken += 1
+            if self._broken > BROKEN:
+                why = f": {error.__cause__}" if isinstance(error.__cause__, OSError) else ""
+                lost = f"processes cannot be started, or go away at once{why}"
+                raise PoolLostError(f"{lost}; ulimit -a shows limits, and --backend threads starts none") from None
+            self._end()
+            time.sleep(LOOK)  # a fork server that was killed is there for a moment
+            self._pool = self._new()
+            return self.submit(task)
+        return future
+
+    def result(self, future: Future[Part]) -> Part:
+        """Return what a task has found.
+
+        Raises:
+            WorkerDiedError: Its process went away.
+            NotRunError: Its process went away with the fork server, or before it had begun.
+        """
+        from pebble import ProcessExpired
+
+        try:
+            part = future.result()
+        except ProcessExpired as expired:
+            raise NotRunError if expired.exitcode == LOST else WorkerDiedError(_how_ended(expired.exitcode)) from None
+        except BrokenProcessPool:
+            raise NotRunError from None
+        self._broken = 0
+        return part
 
     def stop(self) -> None:
         """Have the processes come back, as threads do."""
-        self._ending.value = True
+        self._stopping.value = True
 
     def close(self) -> None:
-        """End the processes, by force if they need longer than ``ENDING``."""
-        super().close()
-        while self._idle:
-            self._idle.pop()[1].close()
-        deadline = time.monotonic() + ENDING
-        with _STARTING:
-            for process in self._processes:
-                process.join(max(0.0, deadline - time.monotonic()))
-                if process.is_alive():
-                    process.kill()
+        """End the processes, whatever they do."""
+        self.stop()
+        self._end()
+
+    def _end(self) -> None:
+        """Kill the processes: pebble would give each three seconds to end, one after the other."""
+        self._pool.stop()
+        for process in self._processes:
+            if process.pid is not None:  # it was started
+                process.kill()
+        self._pool.join()
 
 
-def _end(code: int | None) -> str:
+def _how_ended(code: int | None) -> str:
     """Return how a process ended that took a task with it."""
     if code is not None and code < 0:
         name = signal.Signals(-code).name
@@ -202,40 +209,40 @@ _CONTEXT: Any = multiprocessing.get_context("forkserver")
 _STARTING = threading.Lock()
 
 
-@contextmanager
-def _without_main() -> Iterator[None]:
-    """Keep a process from running the main module, of which it needs nothing: it may have no guard."""
-    main = sys.modules["__main__"]
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main
+class _Process(_CONTEXT.Process):  # type: ignore[misc]  # of whatever method
+    """A process that does not hear Ctrl-C, nor run the main module, which it does not need and may have no guard."""
+
+    def start(self) -> None:
+        with _STARTING, termination.without_interrupt():
+            main = sys.modules["__main__"]
+            sys.modules["__main__"] = ModuleType("__main__")
+            try:
+                super().start()
+            finally:
+                sys.modules["__main__"] = main
 
 
-def _serve(pipe: Any, job: Job, stopping: Any) -> None:
-    """Run tasks in a process, which ends with the sweep's, however that ends."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+_job: Job
+_stopping: Any
+
+
+def _begin(job: Job, stopping: Any) -> None:
+    """Make a process ready for tasks."""
+    global _job, _stopping
+    _job, _stopping = job, stopping
+
+
+def _run(task: Task) -> Part:
+    """Run a task in a process."""
     from btflow.sweeps import runs
 
-    pipe.send(None)  # it is ready
-    while not stopping.value:
-        try:
-            task = pipe.recv()
-        except EOFError:
-            return
-        try:
-            found: Part | Exception = runs.run(job, task, lambda: bool(stopping.value))
-        except Exception as error:
-            found = error
-        pipe.send(found)
+    return runs.run(_job, task, _is_stopping)
 
 
-def _end_with_parent() -> None:
+def _is_stopping() -> bool:
+    """Return whether the sweep is to end, or its process has gone."""
     parent = multiprocessing.parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)
+    return bool(_stopping.value) or parent is None or not parent.is_alive()
 
 
 def cores() -> int:

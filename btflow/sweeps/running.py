@@ -156,7 +156,8 @@ def _found(plan: Plan, pool: executor.Pool, future: Future[Part], task: Task, ba
 
 def _rest(running: Iterable[Future[Part]]) -> Iterator[Part]:
     """Return what tasks come back with once they are told to stop; those not begun are dropped."""
-    begun = [future for future in running if not future.cancel()]
+    # Pebble would end the process of a running task that is cancelled, and with it what the task has finished.
+    begun = [future for future in running if future.running() or not future.cancel()]
     for future in wait(begun, timeout=GRACE).done:
         if future.exception() is None:
             yield future.result()

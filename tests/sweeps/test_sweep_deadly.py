@@ -86,7 +86,10 @@ def server() -> int:
 def test_a_sweep_goes_on_when_its_fork_server_is_killed(
     workers: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is killed once it has started a process, while swarms run, and when the last is kept; its processes too."""
+    """It is killed once it has started a process, while swarms run, and when the last is kept; its processes too.
+
+    They are in the midst of swarms then: one that is killed while it takes a task loses that (a limit of pebble's).
+    """
     small_tasks(monkeypatch)
     made, kept, submitted, killed = planned(tiny(leechers=100, file_size="5 MB")), [], [], set[int]()
     keep, submit = Store.add, Processes.submit
@@ -127,7 +130,7 @@ def test_where_no_process_can_be_started_the_sweep_ends_and_no_swarm_has_failed(
     def refused(_: object) -> None:
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
-    monkeypatch.setattr(executor._CONTEXT.Process, "start", refused)
+    monkeypatch.setattr(executor._Process, "start", refused)
     with pytest.raises(SimulationError, match=r"cannot be started.*Resource temporarily unavailable; ulimit"):
         api.execute(planned(), tmp_path / "a.zarr", Running(jobs=2, backend="processes"))
     assert (read(tmp_path / "a.zarr").status == 0).all()

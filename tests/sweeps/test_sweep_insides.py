@@ -7,6 +7,10 @@ from typing import Any
 
 import pytest
 from dask_made import local
+from sweep_made import planned
+
+from btflow.sweeps.executor import Processes
+from validation.served import PATIENCE
 
 
 def seen(dask_worker: Any) -> tuple[bool, ...]:
@@ -35,5 +39,15 @@ def test_what_dask_has_but_does_not_document_is_there() -> None:
     assert distributed.KilledWorker("task", None, 3).last_worker is None
 
 
-def test_what_multiprocessing_has_but_does_not_document_is_there() -> None:
-    assert callable(resource_tracker.ensure_running)
+def test_pebble_starts_processes_as_its_context_has_them() -> None:
+    """So that they can be kept from the main module and from Ctrl-C, and ended together."""
+    made = planned()
+    pool = Processes(made.job, 1)
+    try:
+        assert pool.submit(made.task(0, 1)).result(timeout=PATIENCE).status.tolist() == [1]
+        (process,) = pool._processes
+        assert process.is_alive()
+    finally:
+        pool.close()
+    assert not process.is_alive()
+    assert callable(resource_tracker.ensure_running)  # not documented
