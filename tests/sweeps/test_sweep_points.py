@@ -14,7 +14,6 @@ from sweep_made import tiny
 from btflow import InputError, analysis, load, simulate, sweep
 from btflow.options import FIDELITIES, Fidelity
 from btflow.sweeps.declare import declaration, declare
-from btflow.sweeps.swarm_figures import percentile
 
 Vary = dict[str | tuple[str, ...], object]
 
@@ -87,11 +86,6 @@ def test_a_point_of_a_sweep_is_the_single_run_of_its_scenario_and_seed(
                 exact = {"completion_min", "completion_max", "completion_mean", "seed_copies", "unchokes"}
                 assert {name: got[name] for name in exact} == {name: expected[name] for name in exact}
                 assert got == pytest.approx(expected, rel=1e-12)
-
-
-@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=40), st.sampled_from([0.1, 0.5, 0.9]))
-def test_percentiles_are_numpys_to_the_bit(times: list[float], q: float) -> None:
-    assert percentile(sorted(times), q) == np.quantile(np.array(times), q)
 
 
 @pytest.mark.parametrize("fidelity", FIDELITIES)
