@@ -439,10 +439,8 @@ class Counts(NamedTuple):
 
     def lost(self) -> list[str]:
         """Return a text for each reason that some have no value for."""
-        texts = {f"{self.failed:,} failed": self.failed, f"{self.not_run:,} not run": self.not_run}
-        return [
-            text for text, number in (texts | {f"{self.no_value:,} without a value": self.no_value}).items() if number
-        ]
+        reasons = ((self.failed, "failed"), (self.not_run, "not run"), (self.no_value, "without a value"))
+        return [f"{number:,} {reason}" for number, reason in reasons if number]
 
     def text(self) -> str:
         """Return them as text."""

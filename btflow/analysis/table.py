@@ -22,8 +22,8 @@ from btflow.analysis.design import REPLICA, SAMPLE, a_sweep, declared, point_dim
 from btflow.errors import InputError
 from btflow.files import extra, replacing
 from btflow.options import output_file
-from btflow.sweeps import store as stores
 from btflow.sweeps.results import CHECK, FIRST, STATUSES
+from btflow.sweeps.store import open_store
 
 
 class Column(NamedTuple):
@@ -130,7 +130,9 @@ def write_table(
     if per not in ("swarm", "peer"):
         raise InputError("per", per, "is unknown", "swarm, peer")
     file = table_path("path", path)
-    ds = a_sweep(sweep if isinstance(sweep, xr.Dataset) else open_store("sweep", sweep), "sweep")
+    if not isinstance(sweep, xr.Dataset | str | Path):
+        raise InputError("sweep", sweep, "is not a sweep", "what btflow.sweep returns, or the path of its store")
+    ds = a_sweep(sweep if isinstance(sweep, xr.Dataset) else open_store(sweep, "sweep"), "sweep")
     names = _columns(ds, per)
     rows = 0
     parts = [(each, part) for each in _fidelities(ds) for part in _blocks(each, per)]
@@ -167,15 +169,6 @@ def table_path(field: str, name: str | Path) -> Path:
         except ImportError:
             raise InputError(field, str(name), "needs pyarrow", f"{extra('parquet')}, or a .csv") from None
     return path
-
-
-def open_store(field: str, path: str | Path) -> xr.Dataset:
-    """Return the sweep in a Zarr store, nothing loaded; InputError if there is none, or if it is damaged."""
-    if not isinstance(path, str | Path):
-        raise InputError(field, path, "is not a sweep", "what btflow.sweep returns, or the path of its store")
-    if not Path(path).exists():
-        raise InputError(field, str(path), "does not exist", "the store that a sweep wrote")
-    return stores.open_store(Path(path), field)
 
 
 def _columns(ds: xr.Dataset, per: Per) -> list[str]:

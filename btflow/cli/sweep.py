@@ -185,10 +185,11 @@ def export(
     ] = False,
 ) -> None:
     """Write a sweep as a long table, one row for each swarm, in SI units."""
-    from btflow.analysis.table import open_store, table_path, write_table
+    from btflow.analysis.table import table_path, write_table
+    from btflow.sweeps.store import open_store
 
     path = table_path("FILE", file)
-    opened = open_store("STORE", store)
+    opened = open_store(store, "STORE")
     with bar(SHARE, 1, shown=True) as update:
         try:
             rows = write_table(opened, path, per="peer" if peers else "swarm", progress=update)

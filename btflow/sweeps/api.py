@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from btflow.sweeps.store import Store
 
 
-def execute(declared: Plan, path: Path, how: Running, *, resume: bool = False, durable: bool = True) -> tuple[int, int]:
+def execute(declared: Plan, path: Path, how: Running, *, resume: bool = False) -> tuple[int, int]:
     """Run what is missing of a sweep and return how many swarms are done and how many failed.
 
     Args:
@@ -35,7 +35,6 @@ def execute(declared: Plan, path: Path, how: Running, *, resume: bool = False, d
         path: Where its store is, or is to be.
         how: Where it runs.
         resume: Whether there may be a part of it already.
-        durable: Whether what is finished is to outlive a crash of the machine.
 
     Raises:
         InputError: There is something else, or what is left cannot be written, or a cluster cannot be used; nothing was
@@ -51,7 +50,7 @@ def execute(declared: Plan, path: Path, how: Running, *, resume: bool = False, d
         pool = how.cluster(declared)
         if pool is not None:
             used.callback(pool.close)
-        store = used.enter_context(stores.opened(path, declared, resume=resume, durable=durable))
+        store = used.enter_context(stores.opened(path, declared, resume=resume))
         if resume and store.new:
             print(visible(f"btflow: nothing is in {path} yet: the sweep begins anew"), file=sys.stderr)
         if how.retry_failed:
@@ -93,7 +92,7 @@ def open_sweep(path: str | os.PathLike[str]) -> xr.Dataset:
     """
     from btflow.sweeps.store import open_store
 
-    return open_store(_existing(path), "path")
+    return open_store(path, "path")
 
 
 def open_swarms(
@@ -123,7 +122,7 @@ def open_swarms(
             scenario, seed or fidelity.
     """
     from btflow.sweeps.database import FILE, Database, connected, of_store
-    from btflow.sweeps.store import is_store
+    from btflow.sweeps.store import existing, is_store
 
     if not isinstance(scenario, Scenario):
         raise InputError("scenario", scenario, "is not the scenario of a swarm", 'such as btflow.load("rao2010")')
@@ -133,7 +132,7 @@ def open_swarms(
         whole_number("replicas", replicas, 1, MAX_REPLICAS)
     if fidelity is not None:
         fidelity_of("fidelity", fidelity)
-    store = _existing(path)
+    store = existing(path, "path")
     if not is_store(store):
         raise InputError("path", str(store), f"is not the store of a sweep, or one without {FILE}", _KEPT)
     with of_store(store, "path"), contextlib.closing(connected(store)) as connection:
@@ -143,18 +142,6 @@ def open_swarms(
 _KEPT = 'the store that a sweep with keep="swarms" wrote'
 
 
-def _existing(path: object) -> Path:
-    if not isinstance(path, str | os.PathLike):
-        raise InputError("path", path, "is not a path", "the store that a sweep wrote")
-    try:
-        there = Path(path).exists()
-    except (OSError, ValueError):  # too long a name, a NUL
-        there = False
-    if not there:
-        raise InputError("path", str(path), "does not exist", "the store that a sweep wrote")
-    return Path(path)
-
-
 def _kept(
     store: Database, scenario: Scenario, seed: int | None, replicas: int | None, fidelity: Fidelity | None
 ) -> xr.Dataset:
@@ -162,7 +149,7 @@ def _kept(
     from btflow.swarm.program import compile_scenario
     from btflow.swarm.replica import Replica
     from btflow.swarm.results import to_dataset
-    from btflow.sweeps.database import FILE
+    from btflow.sweeps.database import FILE, damaged
     from btflow.sweeps.plan import difference, versions
 
     about, path = store.layout.attributes, store.path
@@ -189,7 +176,7 @@ def _kept(
     try:
         rows = [Replica.unpacked(contents[number]) for number in found]
     except Exception:  # NumPy and zipfile raise anything for what they did not write
-        raise store.damaged(f"a swarm of {FILE} is not what was written") from None
+        raise damaged(path, "path", f"a swarm of {FILE} is not what was written") from None
     result = to_dataset(scenario, compile_scenario(scenario, fidelity), rows, seed)
     return result.assign_coords(replica=result["replica"].copy(data=found))
 

@@ -2,7 +2,7 @@
 
 Tasks, futures, what workers fetch and whom a task may run on are Dask's, by the public interface of its client. What it
 does not do is done here: a client waits for ever for what is no scheduler (``_check_scheduler``), compares no code
-(``check_workers``), blocks while it asks which workers there are (``Workers``), gives a task whose workers are all gone
+(``_unfit``), blocks while it asks which workers there are (``Workers``), gives a task whose workers are all gone
 to none of those that have come since (``Cluster._withdraw``), and has no limit of memory for a task (``seats``). No
 private name of Dask's is used; ``tests/sweeps/test_sweep_insides.py`` fails when one that it does not document is gone.
 """
@@ -16,11 +16,10 @@ import time
 import uuid
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import CancelledError, Future, wait
 from contextlib import contextmanager, suppress
 from functools import lru_cache
-from importlib import import_module
 from typing import Any
 
 import dask.config
@@ -121,17 +120,17 @@ def _check_scheduler(address: str) -> None:
 async def _kind(address: str) -> str:
     """Return what a server of Dask says that it is, such as ``Scheduler`` or ``Worker``."""
     secured = distributed.Security().get_connection_args("client")
-    answering = await distributed.connect(address, timeout=CONNECT, **secured)
-    try:
-        await answering.write({"op": "identity", "reply": True})
-        return str((await answering.read())["type"])
-    finally:
-        answering.abort()
+    async with distributed.rpc(address, timeout=CONNECT, connection_args=secured) as server:
+        return str((await server.identity())["type"])
 
 
 def _unreachable(address: str, error: Exception) -> InputError:
     reason = (str(error).splitlines() or [type(error).__name__])[0]
     return InputError("dask", address, f"cannot be reached: {reason}", SCHEDULER)
+
+
+News = tuple[dict[str, int], dict[str, Versions | Exception]]
+"""Threads of all workers, by address, and the versions of those that are new, or what they raised."""
 
 
 class Workers:
@@ -146,20 +145,20 @@ class Workers:
 
     def __init__(self, client: Any, address: str) -> None:
         self._client, self._address = client, address
-        self._executor = client.get_executor(pure=False)
-        self._asked: dict[str, Future[Versions]] = {}
+        self.threads: dict[str, int] = {}
         self._refused: set[str] = set()
         self._waiting = self._unanswered = False
-        self._there: Future[dict[str, int]] | None = None
+        self._there: Future[News] | None = None
         self._looked = time.monotonic()
-        checked = termination.begun_in_thread(lambda: check_workers(client, address))
-        while not wait([checked], 0.2).done:
+        asked = termination.begun_in_thread(self._news)
+        while not wait([asked], executor.LOOK).done:
             if time.monotonic() - self._looked > SILENCE:
                 self._looked = time.monotonic()
                 _warn("a worker has not told its versions yet: it loads btflow, or stands still and is to be ended")
-        answered = checked.result()
-        self.threads: dict[str, int] = dict.fromkeys(answered, 0)
-        self._take(self._news())
+        for worker, told in asked.result()[1].items():
+            if unfit := _unfit(told):
+                raise InputError("dask", address, f"its worker {worker} {unfit}", ALLOWED)
+        self._take(*asked.result())
 
     def look(self) -> None:
         """Take in what the scheduler has answered, who has come and who has gone, and ask it again now and then.
@@ -171,26 +170,27 @@ class Workers:
             if time.monotonic() - self._looked >= ASK_PERIOD:
                 self._there = termination.begun_in_thread(self._news)
         elif self._there.done():
-            there, self._there = self._there.result(), None
-            self._take(there)
+            news, self._there = self._there.result(), None
+            self._take(*news)
         elif time.monotonic() - self._looked > SILENCE and not self._unanswered:
             self._unanswered = True
-            _warn(f"the scheduler at {self._address} has not answered for {SILENCE:.0f} s")
+            _warn(f"the scheduler at {self._address}, or a worker that joins, has not answered for {SILENCE:.0f} s")
 
-    def _news(self) -> dict[str, int]:
-        """Ask who is there, with how many threads each; ``scheduler_info`` of a client has none of them at times."""
-        found = self._client.sync(self._client.scheduler.identity, n_workers=-1)["workers"]
-        return {worker: seen["nthreads"] for worker, seen in found.items()}
+    def _news(self) -> News:
+        """Ask who is there, with how many threads each, and those that are new for their versions."""
+        there: dict[str, int] = self._client.nthreads()
+        new = [worker for worker in there if worker not in self.threads and worker not in self._refused]
+        return there, self._client.run(versions, workers=new, on_error="return")
 
-    def _take(self, there: Mapping[str, int]) -> None:
-        """Take in who is there, with how many threads each."""
+    def _take(self, there: Mapping[str, int], told: Mapping[str, Versions | Exception]) -> None:
+        """Take in who is there, with how many threads each, and what the new ones have told: an OSError once gone."""
         self._looked, self._unanswered = time.monotonic(), False
         self._refused &= set(there)
-        self._asked = {worker: asked for worker, asked in self._asked.items() if worker in there}
-        for worker in there:
-            if worker not in self.threads and worker not in self._refused:
-                self._ask(worker)
-        self.threads = {worker: number for worker, number in there.items() if worker in self.threads}
+        for worker, of in told.items():
+            if unfit := _unfit(of):
+                self.refuse(worker, unfit)
+        known = {*self.threads, *(worker for worker, of in told.items() if not isinstance(of, OSError))}
+        self.threads = {worker: there[worker] for worker in there if worker in known - self._refused}
         if not self.threads and not self._waiting:
             _warn(f"no worker at {self._address}: waiting for one")
         self._waiting = not self.threads
@@ -201,47 +201,14 @@ class Workers:
             _warn(f"worker {worker} takes no part: it {reason}")
         self._refused.add(worker)
         self.threads.pop(worker, None)
-        self._asked.pop(worker, None)
-
-    def _ask(self, worker: str) -> None:
-        """Ask a new worker for its versions, or see what it has answered."""
-        asked = self._asked.get(worker)
-        if asked is None:
-            # Sent by value: a worker without btflow could not read a function of it, and would go away unheard.
-            asking: Any = lambda: import_module("btflow.sweeps.plan").versions()  # noqa: E731
-            self._asked[worker] = self._executor.submit(asking, workers=[worker])
-        elif asked.cancelled():
-            del self._asked[worker]
-        elif asked.done():
-            error = asked.exception()
-            differs = difference(versions(), asked.result()) if error is None else ""
-            if error is not None:
-                self.refuse(worker, f"cannot run btflow: {type(error).__name__}: {error}")
-            elif differs:
-                self.refuse(worker, f"has other versions: {differs}")
-            else:
-                self.threads[worker] = 0
-                del self._asked[worker]
 
 
-def check_workers(client: Any, address: str) -> Collection[str]:
-    """Return the addresses of the workers that are there; an InputError if one would not find the same bits."""
-    here = versions()
-    found = client.get_versions(packages=["btflow", "numba"])["workers"]
-    for worker, seen in found.items():
-        packages = seen["packages"]
-        reported = {name: str(packages.get(name) or "missing") for name in ("btflow", "python", "numpy", "numba")}
-        reported["python"] = ".".join(reported["python"].split(".")[:2])
-        _same(address, worker, {name: here[name] for name in reported}, reported)
-    answered: Mapping[str, Versions] = client.run(versions)
-    for worker, there in answered.items():
-        _same(address, worker, here, there)
-    return answered.keys()
-
-
-def _same(address: str, worker: str, here: Versions, there: Versions) -> None:
-    if differs := difference(here, there):
-        raise InputError("dask", address, f"its worker {worker} has other versions: {differs}", ALLOWED)
+def _unfit(told: Versions | Exception) -> str:
+    """Return why a worker would not find the same bits, by what it has told; empty if it would, or has gone away."""
+    if isinstance(told, Exception):
+        return "" if isinstance(told, OSError) else f"cannot run btflow: {told}"
+    differs = difference(versions(), told)
+    return f"has other versions: {differs}" if differs else ""
 
 
 def _warn(text: str) -> None:

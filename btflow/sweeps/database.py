@@ -8,8 +8,8 @@ import os
 import sqlite3
 import zlib
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
-from functools import lru_cache, partial
+from contextlib import closing, contextmanager
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +43,7 @@ SCHEMA = (
         failure TEXT NOT NULL,     -- why it failed
         cpu REAL NOT NULL,         -- CPU time [s]
         seed INTEGER NOT NULL,     -- of its point
-        numbers BLOB NOT NULL      -- float64, as many as the layout says; then a checksum of the row (sealed)
+        numbers BLOB NOT NULL      -- float64, as many as the layout says
     )""",
     """CREATE TABLE swarms (
         unit INTEGER PRIMARY KEY,
@@ -64,22 +64,21 @@ class Database:
     """
 
     def __init__(self, connection: sqlite3.Connection, path: Path | None, field: str = "out") -> None:
+        self.path, self.field, self.connection = path, field, connection
+        read = partial(_window, connection, path, field)  # nothing of itself, so that it goes at once
+        self._window = lru_cache(maxsize=16)(read)
+
+    @cached_property
+    def layout(self) -> Layout:
+        """What the sweep is."""
         from btflow.sweeps.dataset import Layout
 
-        self.path, self.field, self.connection = path, field, connection
-        connection.text_factory = lambda text: text.decode(errors="replace")  # damaged text is no error of its own
-        made = {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master WHERE sql NOT NULL")}
         try:
-            if made != {*SCHEMA}:  # a view may have no end
-                raise ValueError
-            (self._content,) = self._one("SELECT layout FROM sweep")
-            self.layout: Layout = Layout.from_content(self._content)
-        except sqlite3.Error:
-            raise
-        except Exception:  # json, NumPy and zipfile raise anything for what they did not write
-            raise self.damaged(f"{FILE} is not what this version writes") from None
-        read = partial(_window, connection, self.layout.row, path, field)  # nothing of itself, so that it goes at once
-        self._window = lru_cache(maxsize=16)(read)
+            with of_store(self.path, self.field):
+                (content,) = self._one("SELECT layout FROM sweep")
+            return Layout.from_content(content)
+        except (TypeError, zlib.error):
+            raise damaged(self.path, self.field, f"{FILE} is not what this version writes") from None
 
     def counts(self) -> tuple[int, int]:
         """Return how many runs are done and how many failed."""
@@ -87,12 +86,12 @@ class Database:
         return found.get(DONE, 0), found.get(FAILED, 0)
 
     def check(self) -> None:
-        """Raise an InputError for damage of pages and of their order, which SQLite finds, and of rows."""
-        (said,) = self._one("PRAGMA integrity_check(1)")
+        """Raise an InputError if SQLite finds that the database is damaged, or if it ends within a page."""
+        (said,), (page,) = self._one("PRAGMA integrity_check(1)"), self._one("PRAGMA page_size")
+        if self.path is not None and (self.path / FILE).stat().st_size % page:
+            said = "it is cut off"
         if said != "ok":
-            raise self.damaged(f"{FILE}: {str(said).splitlines()[-1]}")
-        for _ in self.rows(0, self.layout.units):
-            pass
+            raise damaged(self.path, self.field, f"{FILE}: {str(said).splitlines()[-1]}")
 
     def dataset(self) -> xr.Dataset:
         """Return the dataset of what was run until now; its arrays are read when they are used."""
@@ -154,12 +153,8 @@ class Database:
                 found[scenario, seed] = number + (unit % self.layout.attributes["replicas"] == number)
         return found
 
-    def damaged(self, reason: str) -> InputError:
-        """Return the error for a database that cannot be gone on with."""
-        return damaged(self.path, self.field, reason)
-
-    def _one(self, query: str, *values: Any) -> tuple[Any, ...]:
-        found: tuple[Any, ...] = self.connection.execute(query, values).fetchone()
+    def _one(self, query: str) -> tuple[Any, ...]:
+        found: tuple[Any, ...] = self.connection.execute(query).fetchone()
         return found
 
 
@@ -169,12 +164,14 @@ def damaged(path: Path | None, field: str, reason: str) -> InputError:
     return InputError(field, str(path), f"is damaged: {reason}", allowed)
 
 
-def sealed(others: tuple[Any, ...], numbers: bytes) -> bytes:
-    """Return the numbers of a run with a checksum after them: of unit, status, failure, cpu, seed and numbers."""
-    return numbers + zlib.crc32(numbers + repr(others).encode()).to_bytes(4)
+class TakenError(InputError):
+    """Another process writes to the store."""
+
+    def __init__(self, path: Path | None) -> None:
+        super().__init__("out", str(path), "is being written by another process", "one sweep at a time")
 
 
-def _window(connection: sqlite3.Connection, width: int, path: Path | None, field: str, number: int, task: int) -> Rows:
+def _window(connection: sqlite3.Connection, path: Path | None, field: str, number: int, task: int) -> Rows:
     """Return the rows of a window of units, but for those of later tasks; an InputError for a damaged one."""
     from btflow.sweeps.results import Rows
 
@@ -185,15 +182,13 @@ def _window(connection: sqlite3.Connection, width: int, path: Path | None, field
         found = connection.execute(between, (first, first + WINDOW - 1, task)).fetchall()
     unit, status, failure, cpu, seed, numbers = zip(*found, strict=True)
     try:
-        if any(row[-1] != sealed(row[:-1], row[-1][:-4]) for row in found):
-            raise ValueError
         return Rows(
             np.array(unit, np.int64),
             np.array(status, np.int8),
             list(failure),
             np.array(cpu, np.float64),
             np.array(seed, np.int64),
-            np.frombuffer(b"".join(each[:-4] for each in numbers), np.float64).reshape(-1, width),
+            np.frombuffer(b"".join(numbers), np.float64).reshape(len(found), -1),
         )
     except (TypeError, ValueError, OverflowError):  # SQLite keeps any type in any column
         raise damaged(path, field, f"a row of {FILE} is not what was written") from None
@@ -206,47 +201,21 @@ def _between(rows: Rows, first: int, last: int) -> Rows:
 
 
 @contextmanager
-def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Have what is written within be all there in the end, or nothing of it."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        with suppress(sqlite3.Error):  # after some errors SQLite has done so itself
-            connection.execute("ROLLBACK")
-        raise
-
-
-@contextmanager
 def of_store(path: Path | None, field: str = "out") -> Iterator[None]:
     """Have errors of SQLite and of the disk be those of a store: an OSError that names it; an InputError for damage."""
     try:
         yield
-    except sqlite3.Error as error:
-        raise _of_sqlite(error, path, field) from None
-    except UnicodeDecodeError:  # sqlite3's own, for a message that quotes a damaged schema
-        raise damaged(path, field, f"the schema in {FILE} is not what was written") from None
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter for a message that quotes a damaged schema
+        name, text = getattr(error, "sqlite_errorname", ""), " ".join(str(error).split())
+        if name.startswith("SQLITE_BUSY"):
+            raise TakenError(path) from None
+        if name == "SQLITE_FULL":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from None
+        if name.startswith(("SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN")):
+            raise OSError(errno.EIO, f"{FILE}: {text}", str(path)) from None
+        raise damaged(path, field, f"{FILE}: {text}") from None
     except OSError as error:
-        gone = path is not None and not path.exists()
-        text = "was removed while the sweep ran" if gone else error.strerror or str(error)
-        raise OSError(error.errno, text, str(path)) from None
-
-
-def _of_sqlite(error: sqlite3.Error, path: Path | None, field: str) -> Exception:
-    name = getattr(error, "sqlite_errorname", "")
-    if path is not None and not path.exists():
-        return OSError(errno.ENOENT, "was removed while the sweep ran", str(path))
-    if name == "SQLITE_FULL":
-        return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
-    if name == "SQLITE_READONLY_DBMOVED":
-        text = f"{FILE} was deleted while the sweep ran; resume=True runs what is lost again"
-        return OSError(errno.EIO, text, str(path))
-    if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
-        return OSError(errno.EACCES, f"cannot be written or read: {error}", str(path))
-    if name.startswith(("SQLITE_BUSY", "SQLITE_IOERR")):
-        return OSError(errno.EIO, f"{FILE}: {error}", str(path))
-    return damaged(path, field, f"{FILE}: {' '.join(str(error).split())}")  # it may quote a schema of several lines
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
 
 
 def failures(path: Path) -> list[tuple[str, int]]:
@@ -267,9 +236,7 @@ def open_arrays(path: Path, field: str = "out") -> xr.Dataset:
     return dataset
 
 
-def connected(path: Path) -> sqlite3.Connection:
-    """Return a connection to read with; one that may write is needed to take back what a killed process left undone."""
-    writable = os.access(path, os.W_OK | os.X_OK) and os.access(path / FILE, os.W_OK)
-    mode = "rw" if writable else "ro"
+def connected(path: Path, mode: str = "rw") -> sqlite3.Connection:
+    """Return a connection to the database of a store; to read, too, one that may take back what a kill left undone."""
     address = f"{(path / FILE).absolute().as_uri()}?mode={mode}"
     return sqlite3.connect(address, PATIENCE, uri=True, check_same_thread=False, isolation_level=None)

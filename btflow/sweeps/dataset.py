@@ -7,14 +7,10 @@ rows, so that whoever opens them needs neither the model nor this version's code
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
-import re
-import shutil
-from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import product
 from math import prod
@@ -52,19 +48,13 @@ STRETCHES = 64
 CHUNK_RUNS, CHUNK_BYTES = 16384, 16 * 2**20
 """About the most runs whose numbers are in one chunk of each array, and the most memory that these take [B]."""
 
+GROUP = "zarr.json"
+"""File with the metadata of an array or a group."""
+
 SUMS = "SHA256SUMS"
 """File with the SHA-256 of each file of the arrays, as ``sha256sum`` has it, the group's metadata last.
 
 It is there once the arrays are complete, and as long as they are those of the rows."""
-
-LARGEST = 2**31
-"""Most bytes of a file of the arrays, or of a chunk in memory; one that is larger is not read."""
-
-LONGEST = 2**26
-"""Most bytes of the list of their digests."""
-
-WRITERS = 8
-"""Files had on the disk at once."""
 
 Read = Callable[[int, int], Iterator[Rows]]
 """Gives what was found of the units from a first to a last one, in order."""
@@ -140,28 +130,20 @@ class Layout:
         return [units[n * length : (n + 1) * length] for n in mine]
 
     def as_content(self) -> bytes:
-        """Return it as an .npz file, which has a checksum of each of its parts; ``from_content`` takes it."""
-        about = {c.name: (c.dimension, c.units, c.meaning, str(c.values.dtype)) for c in self.coordinates}
-        parts = {"row": self.row, "attributes": self.attributes, "blocks": self.blocks, "coordinates": about}
-        text = json.dumps(parts | {"arrays": [asdict(array) for array in self.arrays]})
-        values = {
-            f"_{c.name}": c.values.astype(str) if c.values.dtype == object else c.values for c in self.coordinates
-        }
-        content = io.BytesIO()
-        np.savez(content, allow_pickle=False, layout=np.frombuffer(text.encode(), np.uint8), **values)
-        return content.getvalue()
+        """Return it as JSON, which has each number to the bit, compressed, which adds a checksum."""
+        along = [(*c[:2], str(c.values.dtype), c.values.tolist(), *c[3:]) for c in self.coordinates]
+        return zlib.compress(json.dumps(asdict(self) | {"coordinates": along}).encode())
 
     @classmethod
     def from_content(cls, content: bytes) -> Layout:
-        """Return the layout that was kept; an exception, of whatever kind, if it is damaged."""
-        with np.load(io.BytesIO(content), allow_pickle=False) as values:
-            parts = json.loads(values["layout"].tobytes())
-            coordinates = [
-                Coordinate(name, dim, values[f"_{name}"].astype(dtype), units, meaning)
-                for name, (dim, units, meaning, dtype) in parts["coordinates"].items()
-            ]
-        arrays = [Array(**{**array, "place": tuple(array["place"])}) for array in parts["arrays"]]
-        return cls(parts["row"], parts["attributes"], parts["blocks"], arrays, coordinates)
+        """Return the layout that was kept; a zlib.error or TypeError if it is damaged."""
+        parts = json.loads(zlib.decompress(content))
+        parts["arrays"] = [Array(**{**array, "place": tuple(array["place"])}) for array in parts["arrays"]]
+        parts["coordinates"] = [
+            Coordinate(name, dim, np.array(values, dtype), units, meaning)
+            for name, dim, dtype, values, units, meaning in parts["coordinates"]
+        ]
+        return cls(**parts)
 
 
 def layout_of(plan: Plan) -> Layout:
@@ -339,13 +321,14 @@ def chunks(shape: tuple[int, ...], run_bytes: int) -> tuple[int, ...]:
 
 
 def write_zarr(layout: Layout, dataset: xr.Dataset, folder: Path) -> None:
-    """Write a dataset to an empty folder as a zarr group, so many runs at a time that its size does not matter.
+    """Write a dataset to a folder as a zarr group, so many runs at a time that its size does not matter.
 
-    ``Dataset.to_zarr`` would take a whole array at a time: of each peer of a million swarms, gigabytes.
+    ``Dataset.to_zarr`` would take a whole array at a time: of each peer of a million swarms, gigabytes. The group's own
+    metadata come last but one: there is a group that can be opened, or none, whenever the process goes away. The
+    digests come last: with them the arrays are complete.
     """
-    # What xarray knows coordinates by; with the texts of failures among them, `where` works on the dataset.
-    names = {"coordinates": " ".join(str(name) for name in dataset.coords)}
-    group = zarr.create_group(folder, attributes=dataset.attrs | names)
+    for mark in (SUMS, GROUP):
+        (folder / mark).unlink(missing_ok=True)
     run_bytes, arrays = 8 * (layout.row + 4), {array.name: array for array in layout.arrays}
     made: dict[str, zarr.Array[Any]] = {}
     for name, variable in dataset.variables.items():
@@ -354,8 +337,8 @@ def write_zarr(layout: Layout, dataset: xr.Dataset, folder: Path) -> None:
         if array:  # as many runs as in the others' chunks
             lead = len(pieces) - len(array.extra)
             pieces = (*chunks(tuple(layout.blocks[array.block].values()), run_bytes)[:lead], *pieces[lead:])
-        made[str(name)] = group.create_array(
-            str(name),
+        made[str(name)] = zarr.create_array(
+            folder / str(name),
             shape=variable.shape,
             chunks=pieces,
             dtype="str" if variable.dtype == TEXT else variable.dtype,
@@ -363,7 +346,7 @@ def write_zarr(layout: Layout, dataset: xr.Dataset, folder: Path) -> None:
             fill_value=FILLS[array.dtype] if array else "" if variable.dtype == TEXT else 0,
             dimension_names=[str(dim) for dim in variable.dims],
             attributes=variable.attrs,
-            config={"write_empty_chunks": True},  # every chunk has a file, so that a missing one is found
+            overwrite=True,
         )
     for name in dataset.variables.keys() - arrays.keys():
         made[str(name)][...] = dataset[name].values
@@ -375,8 +358,10 @@ def write_zarr(layout: Layout, dataset: xr.Dataset, folder: Path) -> None:
                 made[array.name][region] = dataset[array.name].variable[region].values
             if number == 0 and "seed" in arrays:
                 made["seed"][region[:-1]] = dataset["seed"].variable[region[:-1]].values
-    _consolidate(folder)
-    write_sums(folder)
+    # What xarray knows coordinates by; with the texts of failures among them, `where` works on the dataset.
+    names = {"coordinates": " ".join(str(name) for name in dataset.coords)}
+    _write_group(folder, sorted(made), dataset.attrs | names)
+    write_sums(folder, made)
 
 
 def regions(shape: tuple[int, ...], lengths: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
@@ -386,82 +371,40 @@ def regions(shape: tuple[int, ...], lengths: tuple[int, ...]) -> Iterator[tuple[
         yield tuple(slice(at, min(at + step, n)) for at, step, n in zip(corner, lengths, shape, strict=True))
 
 
-def _consolidate(folder: Path) -> None:
-    """Write the metadata of all arrays into the group's own, without which opening is slow.
+def _write_group(folder: Path, names: Iterable[str], attributes: Mapping[Any, Any]) -> None:
+    """Write the metadata of a group, with those of its arrays, without which opening is slow.
 
     As ``zarr.consolidate_metadata`` does, which warns that this is no part of the third format yet; and a warning
     cannot be ignored here alone while other threads, as of a what-if in a notebook, ignore theirs.
     """
-    root, arrays = folder / "zarr.json", sorted(folder.glob("*/zarr.json"))
-    found = {"kind": "inline", "must_understand": False}
-    metadata = {array.parent.name: json.loads(array.read_bytes()) for array in arrays}
-    whole = json.loads(root.read_bytes()) | {"consolidated_metadata": found | {"metadata": metadata}}
-    root.write_text(json.dumps(whole, indent=2), encoding="utf-8")
+    metadata = {name: json.loads((folder / name / GROUP).read_bytes()) for name in names}
+    inline = {"kind": "inline", "must_understand": False, "metadata": metadata}
+    whole = {"attributes": attributes, "zarr_format": 3, "node_type": "group", "consolidated_metadata": inline}
+    (folder / GROUP).write_text(json.dumps(whole, indent=2), encoding="utf-8")
 
 
-def write_sums(folder: Path) -> None:
-    """Write the SHA-256 of each file of a zarr group beside them."""
-    files = sorted(
-        (file for file in folder.rglob("*") if file.is_file()), key=lambda file: (file.parent == folder, file)
-    )
-    lines = [f"{digest(file)}  {file.relative_to(folder).as_posix()}\n" for file in files]
+def write_sums(folder: Path, names: Iterable[object]) -> None:
+    """Write the SHA-256 of each file of a zarr group, whose arrays have some names, beside them."""
+    files = sorted(file for name in names for file in (folder / str(name)).rglob("*") if file.is_file())
+    lines = [f"{_digest(file)}  {file.relative_to(folder).as_posix()}\n" for file in [*files, folder / GROUP]]
     (folder / SUMS).write_text("".join(lines), "utf-8")
 
 
-def bad_file(path: Path) -> Path | None:
+def bad_file(folder: Path) -> Path | None:
     """Return the first file of a store's arrays that is missing or was changed, the list of their digests included."""
-    if digest(path / SUMS, LONGEST) is None:
-        return path / SUMS
-    lines = (path / SUMS).read_text("utf-8", "replace").splitlines()
-    found = {line[66:]: line[:64] for line in lines if re.fullmatch(r"[0-9a-f]{64}  (?!/|.*\.\.).+", line)}
-    if len(found) < len(lines) or [*found][-1:] != ["zarr.json"]:
-        return path / SUMS
-    return next((path / name for name, sha256 in found.items() if digest(path / name) != sha256), None)
-
-
-def digest(file: Path, most: int = LARGEST) -> str | None:
-    """Return the SHA-256 of a file, None if it cannot be read, or is none, or has no end."""
     try:
-        if not file.is_file() or file.stat().st_size > most:
-            return None
-        with file.open("rb") as content:
-            return hashlib.file_digest(content, "sha256").hexdigest()
+        lines = (folder / SUMS).read_text("utf-8", "replace").splitlines()
     except OSError:
+        lines = []
+    if not lines or not lines[-1].endswith(f"  {GROUP}"):
+        return folder / SUMS
+    found = (line.partition("  ") for line in lines)
+    return next((folder / name for sha256, _, name in found if _digest(folder / name) != sha256), None)
+
+
+def _digest(file: Path) -> str | None:
+    """Return the SHA-256 of a file; None if there is none."""
+    if not os.path.isfile(file):
         return None
-
-
-def replace(made: Path, path: Path, durable: bool) -> None:
-    """Put the arrays that were written to a folder in the place of those of a store.
-
-    The group's own metadata come last but one: there is a group that can be opened, or none, whenever the process goes
-    away. The digests come last: with them the arrays are complete.
-    """
-    if durable:
-        with ThreadPoolExecutor(WRITERS) as pool:  # they wait for the disk
-            deque(pool.map(sync, made.rglob("*")), maxlen=0)
-    marks = ["zarr.json", SUMS]
-    for name in reversed(marks):
-        _remove(path / name)
-    for name in [*({file.name for file in made.iterdir()} - {*marks}), *marks]:
-        _remove(path / name)
-        (made / name).rename(path / name)
-    made.rmdir()
-    if durable:
-        sync(path)
-
-
-def _remove(there: Path) -> None:
-    """Remove a file or a folder, or whatever is in its place."""
-    if there.is_dir() and not there.is_symlink():
-        shutil.rmtree(there)
-    else:
-        there.unlink(missing_ok=True)
-
-
-def sync(file: Path) -> None:
-    """Have a file, or the names in a folder, on the disk."""
-    descriptor = os.open(file, os.O_RDONLY if file.is_dir() else os.O_RDWR)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()

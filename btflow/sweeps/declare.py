@@ -194,17 +194,17 @@ def _parsed(text: str, name: str) -> Spec:
                 raise InputError(name, text, reason, FORMS)
             return Drawn(kind, arguments)
         if kind == "choice":
-            return _list(arguments, text, name, drawn=True)
+            return replace(_list(arguments, text, name), text=text)
     return _list((_item(item, name) for item in items), text, name)
 
 
-def _list(items: Iterable[object], given: object, name: str, *, drawn: bool = False) -> Listed:
+def _list(items: Iterable[object], given: object, name: str) -> Listed:
     """Return a list of values and of evenly spaced ones; an InputError if it, or a value, is empty."""
     values = list(items)
     if not 0 < len(values) <= LONGEST_LIST or _any_empty(values):
         wrong = "no values" if not values else "too many values" if len(values) > LONGEST_LIST else "an empty value"
         raise InputError(name, given, f"has {wrong}", FORMS)
-    return Listed(tuple(value if isinstance(value, Spaced) else (value,) for value in values), drawn)
+    return Listed(tuple(value if isinstance(value, Spaced) else (value,) for value in values))
 
 
 def _any_empty(values: Iterable[object]) -> bool:

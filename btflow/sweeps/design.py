@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -62,8 +62,8 @@ class Listed:
     """Values one by one: of each of the names that vary together one, or of a single name several evenly spaced."""
 
     rows: tuple[tuple[object, ...] | Spaced, ...]
-    drawn: bool = False
-    """Whether it was written as ``choice``, which makes sense in a sample alone."""
+    text: str = ""
+    """As it was written if that is a ``choice``, which makes sense in a sample alone."""
 
     @property
     def count(self) -> int:
@@ -176,12 +176,9 @@ def axis(variables: Sequence[Variable], spec: Listed) -> Axis:
     Raises:
         InputError: A value is not one of its parameter, or is there twice.
     """
-    columns = tuple(
-        _column(variable, [row if isinstance(row, Spaced) else row[place] for row in spec.rows])
-        for place, variable in enumerate(variables)
-    )
-    made = Axis(columns)
-    values = list(zip(*(column.values for column in columns), strict=True))
+    given = ([row if isinstance(row, Spaced) else row[n] for row in spec.rows] for n in range(len(variables)))
+    made = Axis(tuple(map(partial(_column, shortest=spec.count <= LONG_LIST), variables, given)))
+    values = list(zip(*(column.values for column in made.columns), strict=True))
     counts = Counter(values)
     if len(counts) < len(values):
         twice = next(place for place, row in enumerate(values) if counts[row] > 1)
@@ -189,33 +186,28 @@ def axis(variables: Sequence[Variable], spec: Listed) -> Axis:
     return made
 
 
-def _column(variable: Variable, given: Sequence[object]) -> Column:
+def _column(variable: Variable, given: Iterable[object], shortest: bool) -> Column:
     """Return the values of a list, those evenly spaced made."""
-    long = variable.kind in NUMBERS and sum(not isinstance(item, Spaced) for item in given) > LONG_LIST
-    texts: list[Text] = []
-    values: list[SI] = []
-    for item in given:
-        if isinstance(item, Spaced):
-            made = _spaced(variable, item)
-            texts += made.texts or ()
-            values += made.values
-        else:
-            values.append(si_of(variable, item))
-            texts.append(_text(variable, item, values[-1], long=long))
-    return Column(variable, values, texts)
+    each = [
+        pair
+        for item in given
+        for pair in (_spaced(variable, item) if isinstance(item, Spaced) else [(item, si_of(variable, item))])
+    ]
+    texts = [_text(variable, item, value, shortest) for item, value in each]
+    return Column(variable, [value for _, value in each], texts)
 
 
-def _text(variable: Variable, given: object, value: SI, *, long: bool = False) -> Text:
+def _text(variable: Variable, given: object, value: SI, shortest: bool) -> Text:
     """Return the text of a value; one that was given as a text stays as it is."""
     if given is LEFT_OUT:
         return None
     if isinstance(given, str):
         return given.strip()
-    return text_of_si(variable, value, shortest=False) if long else variable.text(given)
+    return text_of_si(variable, value, shortest=shortest) if variable.kind in NUMBERS else variable.text(given)
 
 
-def _spaced(variable: Variable, spaced: Spaced) -> Column:
-    """Return evenly spaced values, the first and the last as given.
+def _spaced(variable: Variable, spaced: Spaced) -> list[tuple[object, SI]]:
+    """Return evenly spaced values, each as it was given and in SI units.
 
     Raises:
         InputError: The parameter is no number, or a logarithmic scale starts at zero.
@@ -235,12 +227,8 @@ def _spaced(variable: Variable, spaced: Spaced) -> Column:
     else:
         numbers = np.geomspace(low, high, spaced.count).tolist()
     if variable.kind in WHOLE:
-        numbers = [float(round(number)) for number in numbers]
-    texts: list[Text] = [text_of_si(variable, number, shortest=spaced.count <= LONG_LIST) for number in numbers]
-    values: list[SI] = [int(number) if variable.kind in COUNTED else number for number in numbers]
-    texts[-1], texts[0] = _text(variable, spaced.high, last), _text(variable, spaced.low, first)
-    values[-1], values[0] = last, first
-    return Column(variable, values, texts)
+        numbers = [int(n) if variable.kind in COUNTED else float(n) for n in map(round, numbers)]
+    return [(spaced.low, first), *((n, n) for n in numbers[1:-1]), (spaced.high, last)][: spaced.count]
 
 
 Inverse = Callable[[Floats], Floats]
@@ -529,18 +517,14 @@ def _without_superseded(document: Document[Any], names: Names, row: Any) -> tupl
 
 def _listed(names: Names, spec: Spec) -> Listed:
     """Return what a grid is over; an InputError for what makes sense in a sample alone."""
-    if isinstance(spec, Listed) and not spec.drawn:
+    if isinstance(spec, Listed) and not spec.text:
         return spec
     name, sample = ",".join(names), 'sample="KIND:N"'
-    if isinstance(spec, Listed):
-        said = f"choice({', '.join(str(value) for row in spec.rows if isinstance(row, tuple) for value in row)})"
-    elif spec.scale:
+    if isinstance(spec, Drawn) and spec.scale:
         ends = f"{spec.scale}({', '.join(map(str, spec.arguments))}"
         reason = "has no number of values: without one it is a distribution, and there is no sample"
         raise InputError(name, f"{ends})", reason, f"{ends}, NUMBER), or {sample}")
-    else:
-        said = spec.text
-    raise InputError(name, said, "is a distribution, and there is no sample", f"a list of values, or {sample}")
+    raise InputError(name, spec.text, "is a distribution, and there is no sample", f"a list of values, or {sample}")
 
 
 def _confirm(swarms: int, yes: bool) -> None:

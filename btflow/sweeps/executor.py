@@ -10,10 +10,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -25,16 +23,13 @@ if TYPE_CHECKING:
     from btflow.sweeps.runs import Job, Task
 
 LOOK = 0.2
-"""Time between two looks at whether the sweep is to stop [s]."""
-
-ENDING = 0.5
-"""Time that processes have to end by themselves [s]."""
+"""Time between two looks at whether the sweep is to stop, or tries to start a process [s]."""
 
 BROKEN = 3
-"""How often in a row processes may go away, each of them, through no fault of their swarms."""
+"""How often in a row all processes may go away before they have begun, or none may start."""
 
 LOST = 255
-"""Exit code that Python gives processes whose fork server is gone, which alone hears how they end."""
+"""Exit code that Python gives a process whose fork server, which alone hears how it ends, is gone."""
 
 PROCESS = 120_000_000
 """Memory that a process takes besides its swarm: what it does not share with the fork server [B]."""
@@ -111,28 +106,35 @@ class Threads(Pool):
 
     def close(self) -> None:
         """Have the threads end by themselves; one that is still in the midst of something is not waited for."""
-        self._stopping.set()
+        self.stop()
         self._executor.shutdown(wait=False, cancel_futures=True)
 
 
 class Processes(Pool):
-    """Processes of this machine (pebble): a swarm that takes its process down harms no other.
-
-    What pebble does not do is done here: processes without the main module and deaf to Ctrl-C from their first moment
-    (``_Process``), that end when this one is killed (``_begin``) and all within half a second (``close``), and tasks
-    that come back with what they have when the sweep stops, where pebble would end them with it (``stop``).
-    """
+    """Processes of this machine (pebble): a swarm that takes its process down harms no other."""
 
     tries = 2
 
     def __init__(self, job: Job, number: int) -> None:
+        self._job, self._number, self._broken = job, number, 0
         self._context: Any = copy.copy(_CONTEXT)
         self._context.Process = self._made
-        self._processes: list[_Process] = []
         self._context.set_forkserver_preload(["btflow.sweeps.runs"])  # imported once, there for all
-        self._job, self._number, self._broken = job, number, 0
         self._stopping = self._context.RawValue(ctypes.c_bool, False)  # no lock that a killed process could keep
         self._pool = self._new()
+
+    def _new(self) -> Any:
+        from pebble import ProcessPool
+
+        self._processes: list[Any] = []
+        known = self._job, self._stopping
+        return ProcessPool(self._number, initializer=_begin, initargs=known, context=self._context)
+
+    def _made(self, *args: Any, **options: Any) -> _Process:
+        """Return a process that pebble is to start."""
+        process = _Process(*args, **options)
+        self._processes.append(process)
+        return process
 
     def workers(self) -> int:
         """Return the number of processes."""
@@ -142,17 +144,21 @@ class Processes(Pool):
         """Have a task run in the next process that is free.
 
         Raises:
-            PoolLostError: No process can be started.
+            PoolLostError: Processes cannot be started, or go away again and again before they have begun.
         """
-        while True:
-            try:
-                future: Future[Part] = self._pool.schedule(_run, (task,))
-            except RuntimeError as error:  # all processes went away since, or none can be started
-                self._count(error)
-                self._end()
-                self._pool = self._new()
-            else:
-                return future
+        try:
+            future: Future[Part] = self._pool.schedule(_run, (task,))
+        except RuntimeError as error:  # pebble gives up if none can be started, or all went away without a task
+            self._broken += 1
+            if self._broken > BROKEN:
+                why = f": {error.__cause__}" if isinstance(error.__cause__, OSError) else ""
+                lost = f"processes cannot be started, or go away at once{why}"
+                raise PoolLostError(f"{lost}; ulimit -a shows limits, and --backend threads starts none") from None
+            self._end()
+            time.sleep(LOOK)  # a fork server that was killed is there for a moment
+            self._pool = self._new()
+            return self.submit(task)
+        return future
 
     def result(self, future: Future[Part]) -> Part:
         """Return what a task has found.
@@ -160,69 +166,38 @@ class Processes(Pool):
         Raises:
             WorkerDiedError: Its process went away.
             NotRunError: Its process went away with the fork server, or before it had begun.
-            PoolLostError: Processes go away again and again before they have begun.
         """
         from pebble import ProcessExpired
 
         try:
             part = future.result()
         except ProcessExpired as expired:
-            if expired.exitcode != LOST or self._broken >= BROKEN * self._number:
-                self._broken = 0
-                raise WorkerDiedError(_end(expired.exitcode)) from None
-            self._broken += 1
-            raise NotRunError from None
-        except BrokenProcessPool as error:  # processes went away while none had a task, as they do that cannot start
-            self._count(error)
+            raise NotRunError if expired.exitcode == LOST else WorkerDiedError(_how_ended(expired.exitcode)) from None
+        except BrokenProcessPool:
             raise NotRunError from None
         self._broken = 0
         return part
 
-    def _count(self, error: RuntimeError) -> None:
-        """Count a loss of all processes; a PoolLostError if there have been too many."""
-        self._broken += 1
-        if self._broken > BROKEN * self._number:
-            why = f": {error.__cause__}" if isinstance(error.__cause__, OSError) else ""
-            lost = f"processes cannot be started, or go away at once{why}"
-            raise PoolLostError(f"{lost}; ulimit -a shows limits, and --backend threads starts none") from None
-
     def stop(self) -> None:
-        """Have the processes come back; a running kernel looks a few times a second."""
+        """Have the processes come back, as threads do."""
         self._stopping.value = True
 
     def close(self) -> None:
-        """End the processes: pebble would give each three seconds, one after the other."""
+        """End the processes, whatever they do."""
         self.stop()
-        self._end(ENDING)
+        self._end()
 
-    def _end(self, patience: float = 0.0) -> None:
-        """End the processes, by force if they need longer than this [s]; those that never started have no number."""
+    def _end(self) -> None:
+        """Kill the processes: pebble would give each three seconds to end, one after the other."""
         self._pool.stop()
-        deadline = time.monotonic() + patience
-        for process in (process for process in self._processes if process.pid is not None):
-            process.join(max(0.0, deadline - time.monotonic()))
-            if process.is_alive():
+        for process in self._processes:
+            if process.pid is not None:  # it was started
                 process.kill()
-        self._processes = []
         self._pool.join()
 
-    def _made(self, *args: Any, **options: Any) -> _Process:
-        """Return a process that pebble is to start."""
-        self._processes.append(_Process(*args, **options))
-        return self._processes[-1]
 
-    def _new(self) -> Any:
-        from pebble import ProcessPool
-
-        return ProcessPool(
-            self._number, initializer=_begin, initargs=(self._job, self._stopping), context=self._context
-        )
-
-
-def _end(code: int | None) -> str:
+def _how_ended(code: int | None) -> str:
     """Return how a process ended that took a task with it."""
-    if code == LOST:
-        return "its process and those that started it went away again and again, perhaps for want of memory"
     if code is not None and code < 0:
         name = signal.Signals(-code).name
         return f"its process was ended by {name}" + (", perhaps for want of memory" if name == "SIGKILL" else "")
@@ -231,28 +206,20 @@ def _end(code: int | None) -> str:
 
 _CONTEXT: Any = multiprocessing.get_context("forkserver")
 
-
-class _Process(_CONTEXT.Process):  # type: ignore[misc]  # of whatever method
-    """A process that neither runs the main module nor hears Ctrl-C; pebble cannot be told so otherwise."""
-
-    def start(self) -> None:
-        with _without_main(), termination.without_interrupt():
-            super().start()
-
-
 _STARTING = threading.Lock()
 
 
-@contextmanager
-def _without_main() -> Iterator[None]:
-    """Keep the processes from running the main module, of which they need nothing: it may have no guard."""
-    with _STARTING:
-        main = sys.modules["__main__"]
-        sys.modules["__main__"] = ModuleType("__main__")
-        try:
-            yield
-        finally:
-            sys.modules["__main__"] = main
+class _Process(_CONTEXT.Process):  # type: ignore[misc]  # of whatever method
+    """A process that does not hear Ctrl-C, nor run the main module, which it does not need and may have no guard."""
+
+    def start(self) -> None:
+        with _STARTING, termination.without_interrupt():
+            main = sys.modules["__main__"]
+            sys.modules["__main__"] = ModuleType("__main__")
+            try:
+                super().start()
+            finally:
+                sys.modules["__main__"] = main
 
 
 _job: Job
@@ -260,29 +227,22 @@ _stopping: Any
 
 
 def _begin(job: Job, stopping: Any) -> None:
-    """Make a process ready for tasks; it ends with the sweep's, however that ends."""
+    """Make a process ready for tasks."""
     global _job, _stopping
     _job, _stopping = job, stopping
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    """End with the sweep's process; without the fork server, by which alone it is known to be there, with the sweep.
-
-    Not at once: a process that ends in the midst of taking a task loses it, and pebble waits for that for ever.
-    """
-    parent, server = multiprocessing.parent_process(), os.getppid()
-    assert parent is not None
-    while parent.is_alive() and not (_stopping.value and os.getppid() != server):
-        parent.join(LOOK)
-    os._exit(1)
 
 
 def _run(task: Task) -> Part:
     """Run a task in a process."""
     from btflow.sweeps import runs
 
-    return runs.run(_job, task, lambda: bool(_stopping.value))
+    return runs.run(_job, task, _is_stopping)
+
+
+def _is_stopping() -> bool:
+    """Return whether the sweep is to end, or its process has gone."""
+    parent = multiprocessing.parent_process()
+    return bool(_stopping.value) or parent is None or not parent.is_alive()
 
 
 def cores() -> int:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from btflow.errors import InputError
 from btflow.files import scratch
 from btflow.sweeps import running, store
-from btflow.sweeps.database import FILE, Database, connected, of_store, open_arrays
+from btflow.sweeps.database import Database, connected, of_store, open_arrays
 from btflow.sweeps.declare import flag
 from btflow.sweeps.results import CORRELATED, OWN_SEEDS
 
@@ -48,7 +48,7 @@ def merge(out: str | os.PathLike[str], parts: Sequence[str | os.PathLike[str]], 
         raise InputError("out", str(path), "exists", "a path where there is nothing yet")
     store.check_path(path, resume=False)
     with running.terminable(), ExitStack() as held:
-        found = [_opened(part, path, held) for part in parts]
+        found = [_opened(part, held) for part in parts]
         whole = _whole(found)
         noun = str(whole.attributes.get("runs", "swarms"))
         try:
@@ -68,15 +68,13 @@ def merge(out: str | os.PathLike[str], parts: Sequence[str | os.PathLike[str]], 
     return open_arrays(path)
 
 
-def _opened(part: object, out: Path, held: ExitStack) -> Database:
+def _opened(part: object, held: ExitStack) -> Database:
     """Return what is in the store of a part, in which SQLite finds no damage."""
     if not isinstance(part, str | os.PathLike):
         raise InputError("parts", part, "is not a path", PARTS)
     path = Path(part)
     if not store.is_store(path):
         raise InputError("parts", str(path), "is not the store of a sweep, or one without its database", PARTS)
-    if out.resolve().is_relative_to(path.resolve()):
-        raise InputError("out", str(out), f"is inside {path}, one of the parts", "a path outside of them")
     with of_store(path, "parts"):
         found = Database(held.enter_context(closing(connected(path))), path, "parts")
         found.check()
@@ -108,8 +106,6 @@ def _whole(found: Sequence[Database]) -> Layout:
         elif left := sum(map(len, each.pending())):
             reason = f"is not complete: {left:,} of the {each.layout.own:,} runs of part {part} are left"
             allowed = f"the same sweep with part {part} and resume=True, which runs them"
-        elif sum(each.counts()) != each.layout.own:
-            raise each.damaged(f"{FILE} has runs of other parts")
         if reason:
             raise InputError("parts", str(each.path), reason, allowed)
         by_part[part] = each

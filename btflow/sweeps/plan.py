@@ -78,8 +78,8 @@ def _content(document: Document[Any], name: str, value: object) -> object:
     return inline(content) if isinstance(content, dict) else value
 
 
-FORMAT = 5
-"""Of the store: the first two had no database, the next two a checksum in each row."""
+FORMAT = 6
+"""Of the store."""
 
 _SHOWN = ("model", "design", "seed", "replicas", "keep", "fidelity", "check", "part")
 _WORDS = {"keep": "kept", "check": "checked points"}
@@ -100,34 +100,21 @@ def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
         for name, before, now in ((name, str(there.get(name, "")), str(here.get(name, ""))) for name in _SHOWN)
         if before != now
     ]
-    if there.get("store_format") != here["store_format"]:
-        found.append(f"its format is {there.get('store_format', 1)} there, {here['store_format']} here")
-    if there.get("common_random_numbers") != here["common_random_numbers"]:
+    if there["common_random_numbers"] != here["common_random_numbers"]:
         found.append("common random numbers in one of the two")
-    found += _values(_table(there.get("values")), _table(here["values"]))
-    old, new = _table(there.get("contents")), _table(here["contents"])  # files, and choices of the model
+    (values, old, before), (varied, new, now) = (
+        [json.loads(of[name]) for name in ("values", "contents", "versions")] for of in (there, here)
+    )
+    if list(values) != list(varied):
+        found.append(f"varies {', '.join(values)} there, {', '.join(varied)} here")
+    else:
+        found += [f"other values of {name}" for name in varied if values[name] != varied[name]]
     found += [f"the content of {what} has changed" for what in new if what in old and old[what] != new[what]]
-    versions = _table(there.get("versions")), _table(here["versions"])
-    if versions[0] != versions[1]:
-        found.append(difference(versions[1], versions[0]))
-    if not found and there.get("scenario_hash") != here["scenario_hash"]:
+    if differs := difference(now, before):
+        found.append(differs)
+    if not found and there["scenario_hash"] != here["scenario_hash"]:
         found.append("another scenario: the model file or what is set (--set) has changed")
     return found
-
-
-def _values(there: Mapping[str, str], here: Mapping[str, str]) -> list[str]:
-    """Return what differs in the parameters that are varied."""
-    if list(there) != list(here):
-        return [f"varies {', '.join(there) or 'nothing'} there, {', '.join(here)} here"]
-    return [f"other values of {name}" for name in here if there[name] != here[name]]
-
-
-def _table(text: Any) -> dict[str, str]:
-    try:
-        found = json.loads(text)
-    except (TypeError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 Versions = dict[str, str]

@@ -13,9 +13,9 @@ import xarray as xr
 from sweep_made import tiny
 
 from btflow import analysis, plots
-from btflow.analysis.table import open_store
 from btflow.sweeps import runs, store
 from btflow.sweeps.declare import declaration, declare
+from btflow.sweeps.store import open_store
 
 DOCS = Path(__file__).parents[2] / "docs" / "analysis.md"
 
@@ -33,7 +33,7 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_sweep_that_was_stopped_is_analysed_and_says_what_is_missing(stopped: Path) -> None:
-    ds = open_store("store", stopped)
+    ds = open_store(stopped, "store")
     times = ds["completion_mean"].values
     found = analysis.mean_effect(ds, "completion_mean", "upload_limit", resamples=100)
     lost = {key: found.attrs[key] for key in ("swarms", "failed", "not_run", "no_value")}

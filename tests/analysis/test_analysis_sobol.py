@@ -14,8 +14,8 @@ import xarray as xr
 from hypothesis import given, settings, strategies as st
 
 from btflow import analysis, plots
-from btflow.analysis.table import open_store
 from btflow.errors import InputError
+from btflow.sweeps.store import open_store
 
 PI = float(np.pi)
 ENDS = {"x1": (-PI, PI), "x2": (-PI, PI), "x3": (-PI, PI)}
@@ -58,7 +58,7 @@ def test_replicas_are_averaged_and_tell_how_much_is_chance() -> None:
 def test_names_keep_their_order_in_a_store(tmp_path: Path) -> None:
     design = made.saltelli(lambda x: x[0] + 0.1 * x[1], {"rtt": (0.0, 1.0), "loss": (0.0, 1.0)}, 64)
     made.store(design, tmp_path / "s.zarr")
-    stored = open_store("store", tmp_path / "s.zarr")
+    stored = open_store(tmp_path / "s.zarr", "store")
     whole, read = (analysis.sobol_indices(ds, "completion_mean", resamples=100) for ds in (design, stored))
     assert read["parameter"].values.tolist() == ["rtt", "loss"]
     xr.testing.assert_identical(whole, read)

@@ -21,6 +21,7 @@ from btflow import analysis
 from btflow.analysis import table
 from btflow.cli.app import main
 from btflow.errors import InputError
+from btflow.sweeps.store import open_store
 
 pytestmark = pytest.mark.filterwarnings("ignore:Consolidated metadata")  # of zarr, about what xarray writes
 
@@ -47,7 +48,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> xr.Dataset:
     """Return the sweep as it is read from a store with chunks of several swarms."""
     path = tmp_path_factory.mktemp("store") / "s.zarr"
     made.store(make_sweep(), path, encoding={name: {"chunks": (2, 1, 3)} for name in ("status", "completion_mean")})
-    return table.open_store("store", path)
+    return open_store(path, "store")
 
 
 def with_peers(ds: xr.Dataset) -> xr.Dataset:

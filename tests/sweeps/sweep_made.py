@@ -106,17 +106,17 @@ def bits(found: xr.Dataset) -> xr.Dataset:
 @contextmanager
 def breaking_off(after: int) -> Iterator[None]:
     """Have a store's transactions end after so many, as those of a process that goes away, and expect that they did."""
-    begun, begin = count(), database.transaction
+    begun, writing = count(), Store.writing
 
     @contextmanager
-    def break_off(connection: sqlite3.Connection) -> Iterator[None]:
-        with begin(connection):
+    def break_off(self: Store) -> Iterator[None]:
+        with writing(self):
             yield
             if next(begun) >= after:
                 raise ZeroDivisionError
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(database, "transaction", break_off)
+        patch.setattr(Store, "writing", break_off)
         with pytest.raises(ZeroDivisionError):
             yield
 

@@ -30,7 +30,7 @@ STATISTICS = {"completion_mean": ("s", "mean completion time"), "seed_copies": (
 def store(ds: xr.Dataset, path: Path, **how: Any) -> None:
     """Write a sweep as the arrays of a store, with their digests."""
     ds.to_zarr(path, **how)
-    write_sums(path)
+    write_sums(path, ds.variables)
 
 
 def coordinate(name: str, dim: str, values: Sequence[Any]) -> xr.Variable:

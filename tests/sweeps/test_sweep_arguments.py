@@ -14,7 +14,6 @@ from sweep_made import REFUSED, tiny
 
 from btflow import InputError, sweep
 from btflow.sweeps import api
-from btflow.sweeps.store import check_path
 
 RTT: dict[Any, object] = {"rtt": ["0 ms", "1 s"]}
 
@@ -94,18 +93,6 @@ def test_a_range_without_a_number_of_values_says_how_it_is_written(scale: str) -
     assert f"{scale}(1 ms, 1 s, NUMBER)" in said
     assert 'sample="KIND:N"' in said
     assert "uniform" not in said
-
-
-def test_distributions_and_choices_without_a_sample() -> None:
-    for text in ("uniform(1 ms, 1 s)", "lognormal(80 ms, 0.5)", "iplane", "choice(1 s, 2 s)"):
-        with pytest.raises(InputError) as caught:
-            sweep(tiny(), {"rtt": text}, progress=False)
-        assert str(caught.value).startswith(f"rtt = '{text}': is a distribution, and there is no sample")
-
-
-def test_an_empty_path_is_shown_as_it_was_given() -> None:
-    with pytest.raises(InputError, match="out = '': is empty"):
-        check_path(Path(""), resume=False)
 
 
 def test_dask_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
-import multiprocessing
-import random
 import re
-import shutil
 import signal
-import sqlite3
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,17 +18,16 @@ from hypothesis import given, strategies as st
 from no_clock import calls
 from numpy.typing import NDArray
 from program import Run
-from sweep_made import VARY, bits, breaking_off, finished, planned, read, small_tasks, start, sweep_args, tiny, written
+from sweep_made import VARY, bits, breaking_off, planned, read, small_tasks, start, sweep_args, tiny
 from sweep_stopped import CODES, LONG, kept, stopped, wait_for_a_part
 
-from btflow import InputError, analysis, load, sweep
+from btflow import InputError, analysis, sweep
 from btflow.options import Fidelity
 from btflow.swarm.program import Program
 from btflow.swarm.replica import Replica
 from btflow.swarm.run import simulate
 from btflow.swarm.scenario import Scenario
 from btflow.sweeps import api
-from btflow.sweeps.database import FILE
 from btflow.sweeps.design import Design
 from btflow.sweeps.plan import Plan
 from btflow.sweeps.precheck import CANDIDATES, checked_points, scout
@@ -175,26 +169,6 @@ def test_every_design_can_be_checked(vary: Vary, sample: str | None) -> None:
     assert float(error["bias"][0]) == pytest.approx((flow / full - 1).mean(), rel=1e-12)
 
 
-@pytest.mark.slow
-def test_a_process_killed_at_random_resumes_to_the_same_bits(whole: xr.Dataset, tmp_path: Path) -> None:
-    """Forked, so that it is killed while it makes, writes and merges; each time a little later."""
-    path, made, rng = tmp_path / "a.zarr", checking(), random.Random(3)
-    fork = multiprocessing.get_context("fork")
-    killed = 0
-    for number in range(6):
-        process = fork.Process(target=api.execute, args=(made, path, Running(jobs=2)), kwargs={"resume": True})
-        process.start()
-        time.sleep(rng.uniform(0.0, 0.15) * number)
-        process.kill()
-        process.join()
-        killed += process.exitcode == -signal.SIGKILL
-        if path.exists():
-            finished(path)
-    assert killed >= 2
-    assert api.execute(made, path, Running(jobs=2), resume=True) == (UNITS, 0)
-    assert bits(read(path)).identical(whole)
-
-
 @pytest.mark.parametrize("after", [1, 3, 8])
 def test_a_check_whose_writing_broke_off_goes_on(
     after: int, whole: xr.Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -206,21 +180,6 @@ def test_a_check_whose_writing_broke_off_goes_on(
         api.execute(made, path, Running(jobs=1))
     assert api.execute(made, path, Running(jobs=1), resume=True) == (UNITS, 0)
     assert bits(read(path)).identical(whole)
-
-
-def test_damage_of_either_block_is_mended(whole: xr.Dataset, whole_store: Path, tmp_path: Path) -> None:
-    path = Path(shutil.copytree(whole_store, tmp_path / "a.zarr"))
-    with sqlite3.connect(path / FILE) as connection:
-        connection.execute(f"DELETE FROM runs WHERE unit IN (0, {UNITS - 1})")
-    assert api.execute(checking(), path, Running(jobs=1), resume=True) == (UNITS, 0)
-    assert bits(read(path)).identical(whole)
-    for name in ("full_completion_mean", "check_rtt"):
-        file = next(file for file in sorted((path / name / "c").rglob("*")) if file.is_file())
-        file.write_bytes(file.read_bytes()[:-1])
-        with pytest.raises(InputError, match=f"{name}/c/.* is missing or is not what was written"):
-            read(path)
-        assert api.execute(checking(), path, Running(jobs=1), resume=True) == (UNITS, 0)
-        assert bits(written(path)).identical(whole)
 
 
 def test_each_array_belongs_to_the_block_whose_swarms_it_is_of(whole: xr.Dataset) -> None:
@@ -250,45 +209,6 @@ def test_both_kernels_are_loaded_and_both_memories_looked_at(monkeypatch: pytest
     assert {program.fidelity for program in checked.programs} == {"full", "flow"}
     assert [program.fidelity for program in alone.programs] == ["flow"]
     assert (checked.bytes, alone.bytes) == (3000, 1000)
-
-
-@pytest.mark.parametrize(
-    ("other", "said"),
-    [
-        ({"fidelity": "full", "check": None}, "fidelity flow there, full here; checked points 5 there, 0 here"),
-        ({"check": None}, "checked points 5 there, 0 here"),
-        ({"check": 6}, "checked points 5 there, 6 here"),
-    ],
-)
-def test_a_store_of_another_fidelity_or_check_is_refused(
-    other: dict[str, Any], said: str, whole: xr.Dataset, whole_store: Path
-) -> None:
-    with pytest.raises(InputError) as caught:
-        api.execute(checking(**other), whole_store, Running(jobs=1), resume=True)
-    assert f"was made by another sweep: {said}; allowed" in str(caught.value)
-    assert bits(read(whole_store)).identical(whole)
-
-
-def test_queues_that_drop_early_have_no_flow() -> None:
-    early = load("flashcrowd").set(**{"classes.tcp.access.uplink.discipline": "codel"})
-    with pytest.raises(InputError, match="is not in flow fidelity") as caught:
-        sweep(early, {"leechers": [3, 4]}, fidelity="flow", progress=False)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("vary", "problem"),
-    [
-        ({"slots": [4, 121, 8]}, "slots = '121 upload slots'"),
-        ({"rtt": ["0 ms", "1600 ms", "1 s"], "slots": [4, 5]}, "paths.rtt = '1.6 s': is more than the 1.5 s"),
-    ],
-)
-def test_a_sweep_is_refused_before_it_begins_if_flow_does_not_run_a_point(
-    vary: dict[str | tuple[str, ...], object], problem: str, tmp_path: Path
-) -> None:
-    with pytest.raises(InputError, match=problem):
-        sweep(tiny(), vary, fidelity="flow", out=tmp_path / "a.zarr", progress=False)
-    assert not any(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("name", ["check", "full_status"])
@@ -422,11 +342,3 @@ def test_a_check_without_values_is_said_to_have_none(run: Run) -> None:
     assert code == 0
     assert "6 failed" not in out.splitlines()[0]
     assert joined(out).count("; values in both at 3 points") == 4
-
-
-def test_a_statistic_that_flow_cannot_know_is_refused_with_those_that_it_has(run: Run) -> None:
-    code, _, err = run(*sweep_args(Path("a.zarr"), *FLOW, "--check", "3", "--statistics", "unchokes"))
-    assert code == 2
-    assert "--statistics = 'unchokes': is not known at flow fidelity; allowed: completion_mean, " in err
-    assert err.rstrip().endswith("or a sweep in full, without --check")
-    assert not Path("a.zarr").exists()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import wait
 from contextlib import ExitStack
 from dataclasses import replace
@@ -18,7 +18,7 @@ from sweep_made import UNITS, bits, planned, read, small_tasks
 
 from btflow import InputError
 from btflow.sweeps import api, dask
-from btflow.sweeps.dask import Cluster, Workers, check_workers, connect
+from btflow.sweeps.dask import Cluster, Workers, connect
 from btflow.sweeps.executor import NotRunError, PoolLostError
 from btflow.sweeps.plan import versions
 from btflow.sweeps.results import Part
@@ -30,36 +30,28 @@ CommClosedError: type[OSError] = pytest.importorskip("distributed.comm").CommClo
 
 
 class Client:
-    """A client of a cluster with one worker of some versions."""
+    """A client of a cluster with one worker, which tells something when it is asked for its versions."""
 
-    def __init__(self, packages: dict[str, Any], there: dict[str, str]) -> None:
-        self.packages, self.there = packages, there
+    def __init__(self, told: dict[str, str] | Exception) -> None:
+        self.told = told
 
-    def get_versions(self, packages: list[str]) -> dict[str, Any]:
-        assert packages == ["btflow", "numba"]
-        return {"workers": {"tcp://w": {"packages": self.packages}}}
+    def nthreads(self) -> dict[str, int]:
+        return {"tcp://w": 3}
 
-    def run(self, function: Callable[[], object]) -> dict[str, dict[str, str]]:
-        assert function is versions
-        return {"tcp://w": self.there}
+    def run(self, function: object, workers: list[str], on_error: str) -> dict[str, object]:
+        assert (function, workers, on_error) == (versions, ["tcp://w"], "return")
+        return {"tcp://w": self.told}
 
 
 def test_versions_of_workers_are_compared_before_any_work() -> None:
     here = versions()
-    same = {
-        "btflow": here["btflow"],
-        "numba": here["numba"],
-        "numpy": here["numpy"],
-        "python": f"{here['python']}.0.final.0",
-    }
-    check_workers(Client(same, here), "tcp://s")
-    for name in same:
-        with pytest.raises(InputError, match=f"worker tcp://w has other versions: {name} (0.0|missing) there"):
-            check_workers(Client(same | {name: "0.0"}, here), "tcp://s")
-    with pytest.raises(InputError, match="btflow missing there"):
-        check_workers(Client(same | {"btflow": None}, here), "tcp://s")
-    with pytest.raises(InputError, match=f"code abc there, {here['code']} here"):
-        check_workers(Client(same, here | {"code": "abc"}), "tcp://s")
+    assert Workers(Client(here), "tcp://s").threads == {"tcp://w": 3}
+    assert Workers(Client(OSError("it has gone")), "tcp://s").threads == {}
+    for name in here:
+        with pytest.raises(InputError, match=f"worker tcp://w has other versions: {name} 0.0 there, {here[name]} here"):
+            Workers(Client(here | {name: "0.0"}), "tcp://s")
+    with pytest.raises(InputError, match="worker tcp://w cannot run btflow: No module"):
+        Workers(Client(ModuleNotFoundError("No module named 'btflow'")), "tcp://s")
 
 
 def test_what_dask_raises_when_it_loses_the_scheduler_is_not_taken_for_the_store() -> None:
@@ -157,7 +149,7 @@ def test_workers_that_join_later_take_part_unless_their_versions_differ(
     assert "takes no part: it has other versions: btflow 9.9 there" in err
     assert "takes no part: it cannot run btflow: ModuleNotFoundError" in err
     assert ran["second"] > 1
-    assert ran["skewed"] == ran["bare"] == 1  # it has told its versions, or could not
+    assert ran["skewed"] == ran["bare"] == 0
     assert api.execute(made, tmp_path / "b.zarr", Running(jobs=1)) == (UNITS, 0)
     assert bits(read(path)).identical(bits(read(tmp_path / "b.zarr")))
 
@@ -169,11 +161,11 @@ def test_before_a_sweep_workers_that_have_not_told_their_versions_are_waited_for
     monkeypatch.setattr(dask, "SILENCE", 0.5)
     monkeypatch.setattr(dask, "_warn", said.append)
 
-    def check(*_: object) -> list[str]:
+    def late(_: Workers) -> dask.News:
         until(lambda: bool(said))
-        return []
+        return {}, {}
 
-    monkeypatch.setattr(dask, "check_workers", check)
+    monkeypatch.setattr(Workers, "_news", late)
     Workers(scheduler, "tcp://here")
     assert said[0].startswith("a worker has not told its versions yet")
 

@@ -17,15 +17,15 @@ import time
 from collections.abc import Iterator
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 import xarray as xr
-from sweep_made import bits, finished, read, start, sweep_args, tiny
+from sweep_made import bits, finished, planned, read, start, sweep_args
 from sweep_stopped import wait_for_a_part
 
 from btflow.sweeps import api, runs
-from btflow.sweeps.declare import declaration, declare
 from btflow.sweeps.plan import Plan
 from btflow.sweeps.running import Running
 from btflow.sweeps.store import opened
@@ -37,12 +37,10 @@ KILLS = 12
 REPLICAS = 240
 """Of each of the eight points that they run: 1,920 swarms, of which a process that is killed has time for 250."""
 
-VARY = {"rtt": ["0 ms", "20 ms", "40 ms", "60 ms"], "upload_limit": "20 kB/s,50 kB/s"}
+VARY: dict[Any, object] = {"rtt": ["0 ms", "20 ms", "40 ms", "60 ms"], "upload_limit": "20 kB/s,50 kB/s"}
 
 
-def planned(replicas: int = 24) -> Plan:
-    scenario = tiny()
-    return declare(scenario.document, scenario.given, declaration(VARY, {}, "vary", replicas=replicas))
+SWEEP: dict[str, Any] = {"vary": VARY, "replicas": 24}
 
 
 def execute(path: Path, made: Plan) -> tuple[int, int]:
@@ -62,7 +60,7 @@ def whole(small_chunks: None, tmp_path_factory: pytest.TempPathFactory) -> xr.Da
     """Return the dataset of the sweep run without a break."""
     assert small_chunks is None
     path = tmp_path_factory.mktemp("whole") / "a.zarr"
-    assert execute(path, planned()) == (192, 0)
+    assert execute(path, planned(**SWEEP)) == (192, 0)
     return bits(read(path))
 
 
@@ -70,7 +68,8 @@ def whole(small_chunks: None, tmp_path_factory: pytest.TempPathFactory) -> xr.Da
 @pytest.mark.usefixtures("small_chunks")
 def test_a_process_killed_many_times_at_random_leaves_a_store_that_opens_and_resumes(tmp_path: Path) -> None:
     """The processes are forked, so that they are killed while they make, write and merge, not while they import."""
-    path, made, rng = tmp_path / "a.zarr", planned(REPLICAS), random.Random(7)
+    made = planned(vary=VARY, replicas=REPLICAS, fidelity="flow", check=8)
+    path, rng = tmp_path / "a.zarr", random.Random(7)
     fork = multiprocessing.get_context("fork")
     killed, seen = 0, [0]
     for _ in range(KILLS):
@@ -86,7 +85,7 @@ def test_a_process_killed_many_times_at_random_leaves_a_store_that_opens_and_res
     assert killed >= KILLS - 2
     whole = tmp_path / "whole.zarr"
     assert execute(path, made) == (made.units, 0)
-    assert api.execute(made, whole, Running(jobs=2), durable=False) == (made.units, 0)
+    assert api.execute(made, whole, Running(jobs=2)) == (made.units, 0)
     assert bits(read(path)).identical(bits(read(whole)))
     assert sorted(os.listdir(tmp_path)) == ["a.zarr", "whole.zarr"]
     assert not list(path.rglob("*.partial"))
@@ -132,7 +131,7 @@ def _mounts(alone: list[str], folder: Path) -> bool:
 
 def fill(folder: Path) -> None:
     """Sweep on a filesystem that has room for the store, for more and more of its parts, and at last for all."""
-    made, size, outcomes = planned(), 20, list[int]()
+    made, size, outcomes = planned(**SWEEP), 20, list[int]()
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as other:
         patch.setattr("btflow.sweeps.running.GROWTH", 1.0)  # many tasks
         whole, path = Path(other, "a.zarr"), folder / "a.zarr"
@@ -165,7 +164,7 @@ def _fits(path: Path, made: Plan) -> bool:
 
 def test_a_file_that_may_not_grow_loses_nothing_either(whole: xr.Dataset, tmp_path: Path) -> None:
     """As a quota: no file may be larger than a limit, so that the database cannot grow."""
-    path, made = tmp_path / "a.zarr", planned()
+    path, made = tmp_path / "a.zarr", planned(**SWEEP)
     execute_some(path, made)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -231,7 +230,7 @@ if made_up:
 vary = {"rtt": f"lin(0 ms, 1 s, {points})", "upload_limit": "lin(10 kB/s, 100 kB/s, 20)"}
 made = planned(vary=vary, replicas=10)
 with watched() as peak:
-    found = api.execute(made, path, Running(jobs=2, backend=backend), durable=False)
+    found = api.execute(made, path, Running(jobs=2, backend=backend))
 assert found == ((0, 200 * points) if kind == "failures" else (200 * points, 0))
 if made_up:
     with calls(10 * 200 * points):

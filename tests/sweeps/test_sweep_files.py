@@ -14,7 +14,6 @@ from btflow.sweeps import api
 from btflow.sweeps.declare import declaration, declare
 from btflow.sweeps.plan import Plan
 from btflow.sweeps.running import Running
-from btflow.sweeps.store import check_path
 
 MODELS = Path(__file__).parents[2] / "models"
 
@@ -194,9 +193,3 @@ def test_paths_in_a_model_file_are_relative_to_it(tmp_path: Path, monkeypatch: p
     over = declare(load("models/my.toml").document, {}, declaration({"transport": "b.toml"}, {}, "vary"))
     assert over.job.scenario.transport is not None
     assert over.job.scenario.transport.initial_window == 4
-
-
-@pytest.mark.parametrize(("name", "reason"), [("a" * 300 + ".zarr", "too long"), ("a\0.zarr", "NUL")])
-def test_names_that_no_file_can_have_are_refused(tmp_path: Path, name: str, reason: str) -> None:
-    with pytest.raises(InputError, match=reason):
-        check_path(tmp_path / name, False)

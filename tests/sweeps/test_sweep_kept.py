@@ -95,10 +95,9 @@ def test_replicas_that_failed_are_left_out(tmp_path: Path) -> None:
     np.testing.assert_allclose(times, sweep["completion_mean"].values[number][done[number]])
 
 
-@pytest.mark.parametrize("content", ["CAST(SUBSTR(content, 2) AS BLOB)", "CAST(content || 'x' AS TEXT)", "x'00'"])
-def test_a_swarm_that_is_damaged_is_told(store: Path, content: str) -> None:
+def test_a_swarm_that_is_damaged_is_told(store: Path) -> None:
     with sqlite3.connect(store / FILE) as database:
-        database.execute(f"UPDATE swarms SET content = {content} WHERE unit = 1")
+        database.execute("UPDATE swarms SET content = CAST(SUBSTR(content, 2) AS BLOB) WHERE unit = 1")
     with pytest.raises(InputError, match=r"is damaged: a swarm of sweep.sqlite .* allowed: a copy of the store"):
         open_swarms(store, tiny().set(rtt="0 ms"))
 

@@ -11,7 +11,7 @@ import pytest
 import xarray as xr
 from program import Run
 from sweep_links_made import FILE, Vary, check_point, planned, short
-from sweep_made import bits, read, sweep_args, tiny
+from sweep_made import bits, read
 
 from btflow import InputError, analysis, load_link, plots, simulate_link, sweep
 from btflow.link.program import compile_link
@@ -36,12 +36,6 @@ def test_a_sample_has_points_that_are_single_runs_too() -> None:
         assert 0.01 <= float(at.rtt) <= 0.09
         values = {n: f"{float(at[n])!r} s" for n in ("rtt", "flows.high.start")} | {"buffer": at.buffer.item()}
         check_point(at, simulate_link(short(**values), seed=int(at.seed)), 2)
-
-
-def test_a_point_whose_values_do_not_go_together_fails_and_the_others_run() -> None:
-    found = sweep(short(), {"high": [0, 1], "low": [0, 1]}, jobs=1, progress=False)
-    assert found.status.values.squeeze().tolist() == [[2, 1], [1, 1]]
-    assert "flows" in str(found.failure.values[0, 0, 0])
 
 
 def test_a_point_that_needs_too_much_memory_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,23 +69,6 @@ def test_a_parameter_that_has_the_name_of_a_figure_cannot_be_varied(tmp_path: Pa
         sweep(load_link(tmp_path / "a.toml"), {"goodput": ["5 ms"]}, progress=False)
 
 
-def test_the_store_of_another_sweep_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "a.zarr"
-    sweep(short(), {"high": [1]}, out=path, jobs=1, progress=False)
-    before = read(path)
-    for other, text in (
-        (short(rtt="60 ms"), "another scenario"),
-        (short("bufferbloat"), "model coexistence there, bufferbloat here"),
-        (tiny(), "model coexistence there, rao2010 here"),
-    ):
-        vary: Vary = {"uploads": [1]} if "uploads" in other.parameters else {"high": [1]}
-        vary = {"leechers": [2]} if "leechers" in other.parameters else vary
-        with pytest.raises(InputError, match="was made by another sweep") as error:
-            sweep(other, vary, out=path, resume=True, jobs=1, progress=False)
-        assert text in str(error.value)
-    assert read(path).identical(before)
-
-
 def test_the_program_sweeps_and_exports_links(run: Run, tmp_path: Path) -> None:
     (tmp_path / "mixed.toml").write_text(FILE)
     code, out, err = run("sweep", "mixed.toml", "--out", "a.zarr", "--jobs", "1")
@@ -111,27 +88,6 @@ def test_the_program_sweeps_and_exports_links(run: Run, tmp_path: Path) -> None:
     assert [row["group_mos[call]"] == "" for row in rows] == [row["flows.call.count"] == "0" for row in rows]
     code, _, err = run("export", "a.zarr", "b.csv", "--peers")
     assert (code, "was not kept" in err) == (2, True)
-
-
-@pytest.mark.parametrize(
-    ("args", "text"),
-    [
-        (("latecomer", "--vary", "rtt=5 kB"), "rtt = '5 kB'"),
-        (("latecomer", "--vary", "rtt=5ms", "--keep", "peers"), "--keep = 'peers': is of swarms"),
-        (("latecomer", "--vary", "sample=5ms"), "--vary = 'sample': cannot be varied"),
-        (("latecommer", "--vary", "rtt=5ms"), "did you mean latecomer"),
-        (("none.toml", "--vary", "rtt=5ms"), "no such file"),
-        (("adsl", "--vary", "rtt=5ms"), "model = 'adsl'"),
-    ],
-)
-def test_the_program_says_what_is_wrong(run: Run, args: tuple[str, ...], text: str) -> None:
-    code, out, err = run("sweep", *args, "--out", "a.zarr")
-    assert (code, out, text in err) == (2, "", True)
-    assert not Path("a.zarr").exists()
-
-
-def test_swarms_are_still_swept_by_name(run: Run) -> None:
-    assert run(*sweep_args(Path("a.zarr"), "--jobs", "1"))[:2] == (0, "a.zarr: 4 of 4 swarms done, 0 failed\n")
 
 
 def test_units_meanings_and_coordinates(whole: xr.Dataset) -> None:

@@ -13,12 +13,11 @@ from program import Run
 from sweep_links_made import Vary, check_point, planned as links_planned, short
 from sweep_made import bits, read
 
-from btflow import InputError, analysis, load_link, plots, simulate_link, sweep
+from btflow import analysis, load_link, plots, simulate_link, sweep
 from btflow.analysis.against_full import OF_LINKS, in_full
 from btflow.sweeps import api
 from btflow.sweeps.link_figures import RECORDS
 from btflow.sweeps.plan import Plan
-from btflow.sweeps.precheck import scout
 from btflow.sweeps.running import Running
 
 CHECK = 3
@@ -62,40 +61,7 @@ def test_each_experiment_is_the_single_run_of_its_fidelity(whole: xr.Dataset) ->
         check_point(at, simulate_link(short(**point), seed=seed), 1 + point["high"])
 
 
-def test_the_kernels_of_both_fidelities_are_loaded_beforehand() -> None:
-    assert {program.fidelity for program in scout(planned()).programs} == {"full", "flow"}
-    assert [program.fidelity for program in scout(planned(check=None)).programs] == ["flow"]
-
-
-def test_a_store_of_another_fidelity_is_refused(whole: xr.Dataset, whole_store: Path) -> None:
-    for other, said in (
-        ({"fidelity": "full", "check": None}, "fidelity flow there, full here; checked points 3 there, 0 here"),
-        ({"check": 2}, "checked points 3 there, 2 here"),
-    ):
-        with pytest.raises(InputError, match=f"was made by another sweep: {said}; allowed"):
-            api.execute(planned(**other), whole_store, Running(jobs=1), resume=True)
-    assert bits(read(whole_store)).identical(whole)
-
-
-@pytest.mark.parametrize(
-    ("model", "vary", "field"),
-    [
-        ("bufferbloat", {"buffer": ["200 ms", "1 s"], "aqm": ["drop-tail", "codel"]}, "uplink.discipline = 'codel'"),
-        ("bufferbloat", {"aqm": ["pie"]}, "uplink.discipline = 'pie'"),
-        ("geni", {"flows.iperf.message": ["1 kB"], "flows.iperf.period": ["1 s"]}, "flows.iperf.message = '1000 B'"),
-    ],
-)
-def test_what_flow_does_not_have_is_refused_before_any_work(model: str, vary: Vary, field: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError) as caught:
-        sweep(load_link(model), vary, fidelity="flow", check=1, out=tmp_path / "a.zarr", progress=False)
-    said = str(caught.value)
-    assert field in said
-    assert "--fidelity full" in said
-    assert "\n" not in said
-    assert not any(tmp_path.iterdir())
-
-
-def test_what_flow_does_not_know_is_told_of_no_experiment(run: Run) -> None:
+def test_what_flow_does_not_know_is_told_of_no_experiment() -> None:
     """Nor of those in full that check it: the delays of single packets, and what is made of them."""
     scenario = load_link("bufferbloat").set(duration="5 s")
     vary: Vary = {"rtt": ["20 ms"]}
@@ -105,10 +71,6 @@ def test_what_flow_does_not_know_is_told_of_no_experiment(run: Run) -> None:
     assert {name for name in full if name not in flow} == unknown
     assert not unknown & set(in_full(flow))
     assert np.isfinite(flow.full_goodput.values).all()
-    args = ("sweep", "bufferbloat", "--vary", "rtt=20ms,40ms", "--fidelity", "flow", "--out", "a.zarr")
-    code, _, err = run(*args, "--check", "1", "--statistics", "mos")
-    assert code == 2
-    assert "--statistics = 'mos': is not known at flow fidelity; allowed: goodput, jain_index" in err
 
 
 def test_the_program_says_what_flow_is_off_by(run: Run) -> None:
@@ -130,6 +92,3 @@ def test_the_program_says_what_flow_is_off_by(run: Run) -> None:
     assert error["statistic"].values.tolist() == list(OF_LINKS)
     drawn = plots.full_against_flow(found, "bottleneck_delay_mean")
     assert np.isfinite(np.concatenate([trace.y for trace in drawn.data if trace.mode == "markers"])).all()
-    code, _, err = run("sweep", "bufferbloat", "--vary", "aqm=codel", "--fidelity", "flow", "--out", "b.zarr")
-    assert (code, err.count("\n")) == (2, 1)
-    assert not Path("b.zarr").exists()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +14,6 @@ from sweep_made import tiny
 from btflow import InputError, analysis, load, simulate, sweep
 from btflow.options import FIDELITIES, Fidelity
 from btflow.sweeps.declare import declaration, declare
-from btflow.sweeps.swarm_figures import percentile
 
 Vary = dict[str | tuple[str, ...], object]
 
@@ -88,11 +86,6 @@ def test_a_point_of_a_sweep_is_the_single_run_of_its_scenario_and_seed(
                 exact = {"completion_min", "completion_max", "completion_mean", "seed_copies", "unchokes"}
                 assert {name: got[name] for name in exact} == {name: expected[name] for name in exact}
                 assert got == pytest.approx(expected, rel=1e-12)
-
-
-@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=40), st.sampled_from([0.1, 0.5, 0.9]))
-def test_percentiles_are_numpys_to_the_bit(times: list[float], q: float) -> None:
-    assert percentile(sorted(times), q) == np.quantile(np.array(times), q)
 
 
 @pytest.mark.parametrize("fidelity", FIDELITIES)
@@ -176,22 +169,3 @@ def test_seeds_can_be_varied_like_any_name(tmp_path: Path) -> None:
     assert int(flow["check_seed"][0]) in (4, 5)
     kept = sweep(base, {"seed": [4], "leechers": [2, 3]}, keep="peers", jobs=1, progress=False)
     assert kept.sizes["peer"] == 4
-
-
-@pytest.mark.parametrize(
-    ("vary", "said", "text"),
-    [
-        ({"seed": [-1]}, {}, "seed = -1: is out of range; allowed: a whole number from 0 to 9223372036854775807"),
-        ({"seed": [2**63]}, {}, "seed = 9223372036854775808: is out of range"),
-        ({"seed": [1.5]}, {}, "seed = 1.5: is not a whole number"),
-        ({"seed": "1,one"}, {}, "seed = 'one': is not a whole number"),
-        ({"seed": [1, 1]}, {}, "is there twice"),
-        ({"seed": [1, 2]}, {"common": True}, "common = True: gives all points one seed, and seed is varied"),
-        ({("rtt", "seed"): [("0 ms", 1)]}, {"seed": 3}, "seed = 3: is given, and seed is varied"),
-    ],
-)
-def test_seeds_that_are_none_or_said_twice_are_one_error(vary: Vary, said: dict[str, Any], text: str) -> None:
-    with pytest.raises(InputError) as caught:
-        sweep(tiny(), vary, progress=False, **said)
-    assert text in str(caught.value)
-    assert "\n" not in str(caught.value)

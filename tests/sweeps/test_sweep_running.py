@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -93,31 +93,6 @@ def test_a_worker_of_a_cluster_is_killed(
     assert bits(read(path)).identical(whole)
 
 
-@dataclass(frozen=True)
-class Deadly(Statistics):
-    """Statistics whose process is killed by a swarm of four peers."""
-
-    def of(self, common: Peers, row: Replica) -> Floats:
-        if common.seeds.size == 4:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return super().of(common, row)
-
-
-@pytest.mark.slow
-def test_a_swarm_that_kills_its_process_is_recorded_and_the_others_go_on(tmp_path: Path) -> None:
-    vary: Vary = {"leechers": [2, 3, 4, 5]}
-    made = planned(vary=vary, replicas=1)
-    statistics = made.job.statistics
-    deadly = replace(made, job=replace(made.job, statistics=Deadly(statistics.classes, statistics.linked)))
-    path = tmp_path / "a.zarr"
-    assert api.execute(deadly, path, Running(jobs=2, backend="processes")) == (3, 1)
-    found, alone = read(path), sweep(tiny(), vary, jobs=1, progress=False)
-    assert found.status.values.ravel().tolist() == [1, 2, 1, 1]
-    assert "SIGKILL" in str(found.failure.values[1, 0])
-    others = [0, 2, 3]
-    assert found.completion_mean[others].identical(alone.completion_mean[others])
-
-
 def test_what_a_process_raises_arrives() -> None:
     made = planned()
     pool = Processes(made.job, 1)
@@ -189,11 +164,6 @@ def test_a_look_at_some_points_finds_the_largest_swarm_and_all_kernels(monkeypat
     assert len(precheck.scout(made).programs) == 3
 
 
-def test_no_point_makes_a_scenario() -> None:
-    with pytest.raises(InputError, match="seed_as"):
-        sweep(tiny(), {"leecher_as": ["AS1", "AS2"]}, progress=False)
-
-
 def test_many_swarms_run_in_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     for kind in ("Threads", "Processes"):
         monkeypatch.setattr(executor, kind, lambda _, jobs, kind=kind: (kind, jobs))
@@ -202,9 +172,7 @@ def test_many_swarms_run_in_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert made == [("Threads", 2), ("Processes", 2), ("Threads", 1)]
 
 
-def test_a_sweep_without_anything_to_vary() -> None:
-    with pytest.raises(InputError, match="nothing is varied"):
-        sweep(tiny())
+def test_what_is_no_scenario_is_not_swept() -> None:
     with pytest.raises(InputError, match="is not a scenario"):
         sweep("rao2010", {"rtt": "0 ms"})  # type: ignore[arg-type]  # wrong on purpose
 

@@ -11,15 +11,14 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn
 
 import numpy as np
 import pytest
-from sweep_made import planned, read, start, sweep_args, tiny
+from no_clock import until
+from sweep_made import planned, read, start, sweep_args
 from sweep_stopped import CODES, LONG, besides_progress, kept, stopped, wait_for_a_part
 
-from btflow import sweep
-from btflow.sweeps import api, precheck
+from btflow.sweeps import api
 from btflow.sweeps.database import FILE
 from btflow.sweeps.executor import Processes
 from btflow.sweeps.results import Part
@@ -63,52 +62,30 @@ def test_ctrl_c_while_processes_start(delay: float, tmp_path: Path) -> None:
     assert (process.returncode, err) == (130, f"btflow: interrupted{said}")
 
 
-def how_ends(program: str, path: Path) -> tuple[int, str]:
-    """Run a sweep by a program that changes what it needs; return its exit code and what it printed."""
-    run = [sys.executable, "-c", program, *sweep_args(path)]
-    ended = subprocess.run(run, capture_output=True, text=True, timeout=PATIENCE)
-    return ended.returncode, besides_progress(ended.stderr)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("call", [1, 20, 60])
-def test_ctrl_c_between_two_steps_of_zarr(call: int, tmp_path: Path) -> None:
-    """What zarr was about to run is left, unawaited, which Python would warn of when all modules are gone."""
-    path = tmp_path / "a.zarr"
-    program = f"""
-import asyncio, itertools, sys
-from btflow.__main__ import main
-calls, submit = itertools.count(1), asyncio.run_coroutine_threadsafe
-def interrupted(coroutine, loop):
-    if next(calls) == {call}:
-        raise KeyboardInterrupt
-    return submit(coroutine, loop)
-asyncio.run_coroutine_threadsafe = interrupted
-main()
-"""
-    code, err = how_ends(program, path)
-    assert (code, err) == (130, f"btflow: interrupted: {kept(path)}")
-    assert (read(path).status == 1).all()
-
-
-def test_ctrl_c_while_zarr_works(tmp_path: Path) -> None:
-    """What its event loop has not finished asyncio would tell of at exit."""
-    path = tmp_path / "a.zarr"
-    program = """
+LEFT_BY_ZARR = """
 import asyncio, itertools
 from btflow.__main__ import main
 calls, submit = itertools.count(1), asyncio.run_coroutine_threadsafe
 async def unfinished():
     await asyncio.gather(asyncio.get_running_loop().create_future())
 def interrupted(coroutine, loop):
-    if next(calls) == 60:
+    if next(calls) == CALL:
         submit(unfinished(), loop)
         raise KeyboardInterrupt
     return submit(coroutine, loop)
 asyncio.run_coroutine_threadsafe = interrupted
 main()
 """
-    assert how_ends(program, path) == (130, f"btflow: interrupted: {kept(path)}")
+
+
+@pytest.mark.parametrize("call", [*(pytest.param(call, marks=pytest.mark.slow) for call in (1, 20)), 60])
+def test_ctrl_c_while_zarr_works(call: int, tmp_path: Path) -> None:
+    """Python would tell at exit of what zarr was about to run, and asyncio of what its event loop has not finished."""
+    path, program = tmp_path / "a.zarr", LEFT_BY_ZARR.replace("CALL", str(call))
+    run = [sys.executable, "-c", program, *sweep_args(path)]
+    ended = subprocess.run(run, capture_output=True, text=True, timeout=PATIENCE)
+    assert (ended.returncode, besides_progress(ended.stderr)) == (130, f"btflow: interrupted: {kept(path)}")
+    assert (read(path).status == 1).all()
 
 
 @pytest.mark.slow
@@ -158,25 +135,6 @@ def test_sigterm_ends_a_sweep_of_python_as_sys_exit_does(tmp_path: Path, monkeyp
     assert (read(path).status == 1).any()
 
 
-def test_sigterm_while_a_sweep_of_python_looks_for_its_kernels_leaves_no_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What nobody keeps is in memory."""
-
-    def look(_: object) -> NoReturn:
-        signal.raise_signal(signal.SIGTERM)
-        raise AssertionError("the signal was not heard")
-
-    monkeypatch.setattr(precheck, "scout", look)
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(SystemExit) as exit_:
-        sweep(tiny(), {"rtt": "0ms"}, jobs=1, progress=False)
-    assert exit_.value.code == 143
-    assert not list(tmp_path.iterdir())
-    assert signal.getsignal(signal.SIGTERM) is before
-
-
 def test_many_processes_that_do_not_listen_are_ended_together() -> None:
     """A process that is stopped does nothing until it is killed."""
     made = planned()
@@ -184,7 +142,7 @@ def test_many_processes_that_do_not_listen_are_ended_together() -> None:
     for number in range(4):
         pool.submit(replace(made.task(0, 1), first=number))
     started = pool._processes
-    assert len(started) == 4
+    until(lambda: len(started) == 4)
     for process in started:
         os.kill(process.pid or 0, signal.SIGSTOP)
     pool.close()

@@ -6,8 +6,7 @@ import contextlib
 import json
 import os
 import shutil
-import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,26 +16,25 @@ import pytest
 import zarr
 from hypothesis import given, settings, strategies as st
 from no_clock import calls
-from sweep_made import bits, read, relabelled, tiny, written
+from sweep_links_made import planned as links_planned
+from sweep_made import bits, breaking_off, planned, read, tiny, written
 
 from btflow import InputError, open_sweep
 from btflow.swarm.program import compile_scenario
-from btflow.sweeps import api, runs
+from btflow.sweeps import api, plan as planning, runs
 from btflow.sweeps.database import FILE
-from btflow.sweeps.dataset import CHUNK_RUNS, SUMS, chunks, regions
+from btflow.sweeps.dataset import CHUNK_RUNS, GROUP, SUMS, chunks, regions
 from btflow.sweeps.declare import declaration, declare
 from btflow.sweeps.plan import Plan
 from btflow.sweeps.results import DONE, PENDING, Part
 from btflow.sweeps.running import Running
-from btflow.sweeps.store import LOCK, check_path, in_memory, opened
+from btflow.sweeps.store import check_path, in_memory, opened
 
 VARY: dict[str, object] = {"rtt": ["0 ms", "50 ms", "100 ms"], "upload_limit": "20 kB/s,50 kB/s"}
 
 
-def plan(vary: dict[str, object] | None = None, *, keep: Sequence[str] = (), **said: object) -> Plan:
-    scenario = tiny()
-    said_ = declaration(vary or VARY, {}, "vary", **{"replicas": 2, **said})
-    return declare(scenario.document, scenario.given, said_, keep=keep)
+def plan(vary: dict[Any, object] | None = None, **said: Any) -> Plan:
+    return planned(vary=vary or VARY, **{"replicas": 2, **said})
 
 
 def part(sweep: Plan, units: range) -> Part:
@@ -140,14 +138,13 @@ def test_the_dataset_is_labelled(whole: Path, sweep: Plan) -> None:
 def test_a_complete_store_is_a_zarr_group_and_its_database(whole: Path) -> None:
     arrays = set(zarr.open_group(whole, mode="r").array_keys())
     assert arrays == set(read(whole).variables)
-    assert {file.name for file in whole.iterdir()} == {*arrays, "zarr.json", SUMS, FILE, LOCK}
+    assert {file.name for file in whole.iterdir()} == {*arrays, GROUP, SUMS, FILE}
     assert written(whole).identical(read(whole))
 
 
 def test_the_database_gives_the_same_dataset_as_the_arrays(whole: Path, tmp_path: Path) -> None:
     path = Path(shutil.copytree(whole, tmp_path / "a.zarr"))
     (path / SUMS).unlink()
-    (path / "zarr.json").unlink()
     assert read(path).identical(read(whole))
 
 
@@ -195,10 +192,10 @@ def test_any_order_of_any_parts_with_any_breaks_gives_the_same_bits(
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "a.zarr")
         for units in parts:
-            with opened(path, sweep, resume=True, durable=False) as store:
+            with opened(path, sweep, resume=True) as store:
                 assert any(units.start in left and units[-1] in left for left in store.pending())
                 store.add(part(sweep, units))
-        with opened(path, sweep, resume=True, durable=False) as store:
+        with opened(path, sweep, resume=True) as store:
             assert not list(store.pending())
             store.write_arrays()
         assert bits(read(path)).identical(bits(read(whole)))
@@ -207,25 +204,14 @@ def test_any_order_of_any_parts_with_any_breaks_gives_the_same_bits(
 def test_the_arrays_may_be_half_written(
     sweep: Plan, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The process goes away while they are, or while they get their names: until all have, there is no group."""
+    """The process goes away while they are: until all are written there is no group."""
     path = tmp_path / "a.zarr"
     with monkeypatch.context() as patch:
-        patch.setattr("btflow.sweeps.dataset._consolidate", lambda _: 1 / 0)
+        patch.setattr("btflow.sweeps.dataset._write_group", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             api.execute(sweep, path, Running(jobs=1))
-    assert {file.name for file in path.iterdir()} == {FILE, LOCK}
-    rename, left = Path.rename, 20
-
-    def break_off(self: Path, target: Path) -> Path:
-        nonlocal left
-        left -= 1
-        return rename(self, target) if left else Path(str(1 / 0))
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "rename", break_off)
-        with pytest.raises(ZeroDivisionError):
-            api.execute(sweep, path, Running(jobs=1), resume=True)
-    assert not (path / "zarr.json").exists()
+    assert (path / "completion_mean").exists()
+    assert not (path / GROUP).exists()
     assert bits(read(path)).identical(bits(read(whole)))
     assert api.execute(sweep, path, Running(jobs=1), resume=True) == (12, 0)
     assert bits(written(path)).identical(bits(read(whole)))
@@ -247,9 +233,9 @@ def others() -> Iterator[tuple[Plan, str]]:
     yield plan(sample="random:6"), "design grid there, random:6 here"
     yield plan(VARY | {"rtt": ["0 ms", "50 ms", "200 ms"]}), "other values of rtt"
     yield plan({"rtt": "0 ms"}), "varies rtt, upload_limit there, rtt here"
-    scenario = tiny(initial_window=4)
-    said = declaration(VARY, {}, "vary", replicas=2)
-    yield declare(scenario.document, scenario.given, said), "another scenario"
+    yield plan(scenario=tiny(initial_window=4)), "another scenario"
+    yield plan(fidelity="flow", check=5), "fidelity full there, flow here; checked points 0 there, 5 here"
+    yield links_planned(), "model rao2010 there, coexistence here"
 
 
 def test_another_sweep_is_refused_and_the_store_left_alone(whole: Path) -> None:
@@ -263,11 +249,8 @@ def test_another_sweep_is_refused_and_the_store_left_alone(whole: Path) -> None:
 
 @pytest.mark.parametrize("name", ["btflow", "code", "python", "numpy", "numba"])
 def test_another_version_is_refused(whole: Path, sweep: Plan, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    from btflow.sweeps import plan as planning
-    from btflow.sweeps.plan import versions
-
-    here = versions()
-    monkeypatch.setattr(planning, "versions", lambda: here | {name: "0"})
+    there = planning.versions()
+    monkeypatch.setattr(planning, "versions", lambda: there | {name: "0"})
     with pytest.raises(InputError, match=f"{name} .* there, 0 here"):
         opened(whole, sweep, resume=True).__enter__()
 
@@ -291,79 +274,39 @@ def test_paths_that_are_something_else(tmp_path: Path, whole: Path) -> None:
     with pytest.raises(InputError, match="resume=True"):
         check_path(whole, resume=False)
     check_path(whole, resume=True)
-    with pytest.raises(InputError, match="wrong ending"):
-        check_path(tmp_path / "a.nc", resume=False)
-    with pytest.raises(InputError, match="cannot be written"):
-        check_path(tmp_path / "none" / "a.zarr", resume=False)
-    if Path("/proc/self").exists():  # where nobody can write, root neither
-        with pytest.raises(InputError, match="cannot be written"):
-            check_path(Path("/proc/a.zarr"), resume=False)
-    assert list(tmp_path.glob(".btflow*")) == []
+    for name, reason in (("none/a.zarr", "No such file"), ("a" * 300 + ".zarr", "too long"), ("a\0.zarr", "null")):
+        with pytest.raises(InputError, match=f"cannot be written: .*{reason}"):
+            check_path(tmp_path / name, resume=False)
     for wrong in (tmp_path / "none.zarr", 5):
         with pytest.raises(InputError, match=r"does not exist|is not a path"):
             open_sweep(wrong)  # type: ignore[arg-type]
 
 
-def test_a_process_killed_at_once_leaves_what_can_be_gone_on_with(sweep: Plan, tmp_path: Path) -> None:
-    """It has made no more than the folder, or what is held in it, or a database without anything."""
+@pytest.mark.parametrize("files", [(), (FILE,)])
+def test_a_process_killed_at_once_leaves_what_can_be_gone_on_with(
+    files: tuple[str, ...], sweep: Plan, tmp_path: Path
+) -> None:
+    """It has made no more than the folder, or a database without anything."""
     path = tmp_path / "a.zarr"
-    for files in ((), (LOCK,), (LOCK, FILE)):
-        path.mkdir()
-        for name in files:
-            (path / name).touch()
-        assert api.execute(sweep, path, Running(jobs=1), resume=True) == (12, 0)
-        shutil.rmtree(path)
+    path.mkdir()
+    for name in files:
+        (path / name).touch()
+    assert api.execute(sweep, path, Running(jobs=1), resume=True) == (12, 0)
 
 
-def test_arrays_alone_are_read_and_former_stores_refused_but_not_gone_on_with(
-    whole: Path, sweep: Plan, tmp_path: Path
-) -> None:
-    """Those of this version; of the first ones, without digests, it is said which version reads them."""
+def test_arrays_alone_are_read_but_not_gone_on_with(whole: Path, sweep: Plan, tmp_path: Path) -> None:
     path = Path(shutil.copytree(whole, tmp_path / "a.zarr"))
-    relabelled(path, store_format=4)
-    assert read(path).identical(read(whole))
-    with pytest.raises(InputError, match="its format is 4 there, 5 here"):
-        api.execute(sweep, path, Running(jobs=1), resume=True)
-    with sqlite3.connect(path / FILE) as connection:
-        connection.execute("UPDATE sweep SET layout = 'as format 3 has it'")
-    (path / SUMS).unlink()
-    with pytest.raises(InputError, match=r"is damaged: .*; allowed: .* the version that wrote it, or to run the sweep"):
-        open_sweep(path)
     (path / FILE).unlink()
-    with pytest.raises(InputError, match=r"of a version before sweep\.sqlite .* version that wrote a former one"):
-        open_sweep(path)
-    shutil.copy(whole / SUMS, path)
     assert read(path).identical(read(whole))
-    for resume in (False, True):
-        with pytest.raises(InputError, match=r"is something else than a sweep with its sweep\.sqlite"):
-            api.execute(sweep, path, Running(jobs=1), resume=resume)
-
-
-def test_a_store_that_cannot_be_written_is_read_and_not_gone_on_with(
-    whole: Path, sweep: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Complete or not; SQLite is told that it may not write then."""
-    path = Path(shutil.copytree(whole, tmp_path / "a.zarr"))
-    monkeypatch.setattr(os, "access", lambda *_: False)
-    assert read(path).identical(read(whole))
-    with sqlite3.connect(path / FILE) as connection:
-        connection.execute("DELETE FROM runs WHERE unit = 3")
-    (path / SUMS).unlink()
-    before = {file: file.stat().st_mtime_ns for file in path.rglob("*")}
-    assert (read(path).status.values == 0).sum() == 1
-    with pytest.raises(InputError, match="cannot be written; allowed: a store that can"):
+    with pytest.raises(InputError, match=r"is something else than a sweep with its sweep\.sqlite"):
         api.execute(sweep, path, Running(jobs=1), resume=True)
-    assert {file: file.stat().st_mtime_ns for file in path.rglob("*")} == before
+    (path / SUMS).unlink()
+    with pytest.raises(InputError, match="is not the store of a sweep"):
+        open_sweep(path)
 
 
-def test_a_store_that_cannot_be_made_leaves_nothing(
-    sweep: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("btflow.sweeps.database.transaction", fail)
-    with pytest.raises(OSError, match="No space left"):
+def test_a_store_that_cannot_be_made_leaves_nothing(sweep: Plan, tmp_path: Path) -> None:
+    with breaking_off(0):
         opened(tmp_path / "a.zarr", sweep).__enter__()
     assert os.listdir(tmp_path) == []
 
@@ -376,10 +319,8 @@ def test_what_is_kept_of_each_peer_is_what_a_run_says() -> None:
     for place, leechers in enumerate((2, 4)):
         at = found.isel(leechers=place)
         run = simulate(scenario.set(leechers=leechers), seed=int(at.seed), replicas=2)
-        for name in ("completion_time", "bytes_sent", "unchokes", "counted"):
-            kept = at[f"peer_{name}"].values
-            assert np.array_equal(kept[:, : leechers + 1], run[name].values.astype(float), equal_nan=True)
-            assert np.isnan(kept[:, leechers + 1 :]).all()
+        for name in ("unchokes", "counted"):
+            assert np.array_equal(at[f"peer_{name}"].values[:, : leechers + 1], run[name].values.astype(float))
         names = found.peer_class.values[at.class_number.values[0, : leechers + 1].astype(int)]
         assert names.tolist() == run.peer_class.values.tolist()
         for replica in range(2):

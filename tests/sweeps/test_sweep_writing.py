@@ -1,11 +1,10 @@
-"""The order in which a sweep writes to the disk, and that one process writes at a time."""
+"""How a sweep writes to the disk, and that one process writes at a time."""
 
 from __future__ import annotations
 
 import errno
 import multiprocessing
 import os
-import shutil
 import signal
 import sqlite3
 import time
@@ -18,12 +17,12 @@ from sweep_made import bits, breaking_off, read, tiny
 from btflow import InputError
 from btflow.sweeps import api
 from btflow.sweeps.database import FILE
-from btflow.sweeps.dataset import SUMS
+from btflow.sweeps.dataset import GROUP
 from btflow.sweeps.declare import declaration, declare
 from btflow.sweeps.plan import Plan
 from btflow.sweeps.running import Running
 from btflow.sweeps.runs import run
-from btflow.sweeps.store import LOCK, opened
+from btflow.sweeps.store import opened
 from validation.served import PATIENCE
 
 
@@ -34,41 +33,13 @@ def sweep() -> Plan:
 
 
 def test_a_task_is_on_the_disk_before_it_is_counted(sweep: Plan, tmp_path: Path) -> None:
-    """SQLite is told so, and a store that nobody keeps is not; there is no log beside it that a copy could lack."""
-    for durable in (True, False):
-        path = tmp_path / f"{durable}.zarr"
-        with opened(path, sweep, durable=durable) as store:
-            store.add(run(sweep.job, sweep.task(0, 2), lambda: False, 60.0))
-            (said,) = store.connection.execute("PRAGMA synchronous").fetchone()
-            assert said == (2 if durable else 0)
-            assert store.connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
-            assert {file.name for file in path.iterdir()} == {FILE, LOCK}
-
-
-def test_the_arrays_are_on_the_disk_before_they_are_said_to_be(
-    sweep: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each file and folder is before it has its name; what tells that there is a group, and a whole one, come last."""
-    path, events = tmp_path.resolve() / "a.zarr", list[tuple[str, str]]()
-    fsync, rename = os.fsync, Path.rename
-
-    def synced(descriptor: int) -> None:
-        events.append(("fsync", os.readlink(f"/proc/self/fd/{descriptor}")))
-        fsync(descriptor)
-
-    def renamed(self: Path, target: Path) -> Path:
-        files = [self, *self.rglob("*")] if self.is_dir() else [self]
-        assert all(("fsync", str(file)) in events for file in files)
-        events.append(("rename", str(target)))
-        return rename(self, target)
-
-    monkeypatch.setattr(os, "fsync", synced)
-    monkeypatch.setattr(Path, "rename", renamed)
-    assert api.execute(sweep, path, Running(jobs=1)) == (6, 0)
-    named = [name for what, name in events if what == "rename"]
-    assert len(named) >= 30
-    assert named[-2:] == [str(path / "zarr.json"), str(path / SUMS)]
-    assert events[-1] == ("fsync", str(path))
+    """SQLite is told so; there is no log beside it that a copy could lack. The next transaction keeps others out."""
+    with opened(path := tmp_path / "a.zarr", sweep) as store:
+        store.add(run(sweep.job, sweep.task(0, 2), lambda: False, 60.0))
+        assert store.connection.execute("PRAGMA synchronous").fetchone() == (2,)
+        assert store.connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+        assert store.connection.in_transaction
+        assert [file.name for file in path.iterdir()] == [FILE]
 
 
 def test_failures_are_forgotten_in_one_transaction(sweep: Plan, tmp_path: Path) -> None:
@@ -87,17 +58,6 @@ def test_failures_are_forgotten_in_one_transaction(sweep: Plan, tmp_path: Path) 
         assert read(path).failure.values.ravel().tolist() == [""] * 6
 
 
-def test_what_a_killed_process_left_in_the_store_goes(sweep: Plan, tmp_path: Path) -> None:
-    """What others have put there stays."""
-    path = tmp_path / "a.zarr"
-    assert api.execute(sweep, path, Running(jobs=1)) == (6, 0)
-    (path / ".arrays-x7" / "arrays" / "status").mkdir(parents=True)
-    (path / "notes.txt").write_text("mine")
-    assert api.execute(sweep, path, Running(jobs=1), resume=True) == (6, 0)
-    assert not list(path.glob(".arrays-*"))
-    assert (path / "notes.txt").read_text() == "mine"
-
-
 def _hold(path: Path, made: Plan, ready: Any) -> None:
     with opened(path, made, resume=True):
         ready.set()
@@ -106,7 +66,7 @@ def _hold(path: Path, made: Plan, ready: Any) -> None:
 
 @pytest.mark.parametrize("new", [True, False])
 def test_another_process_that_writes_is_found(sweep: Plan, tmp_path: Path, new: bool) -> None:
-    """Whether it has made the store or goes on with it; its lock goes with it, however it ends."""
+    """Whether it has made the store or goes on with it; others may read. Its lock goes with it, however it ends."""
     path = tmp_path / "a.zarr"
     if not new:
         with opened(path, sweep):
@@ -119,6 +79,7 @@ def test_another_process_that_writes_is_found(sweep: Plan, tmp_path: Path, new: 
         assert ready.wait(PATIENCE)
         with pytest.raises(InputError, match="is being written by another process"):
             api.execute(sweep, path, Running(jobs=1), resume=True)
+        assert (read(path).status == 0).all()
     finally:
         other.kill()
         other.join()
@@ -180,61 +141,6 @@ def _break_off(path: Path) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-@pytest.mark.parametrize(
-    ("code", "said"),
-    [
-        (
-            "SQLITE_IOERR_LOCK",
-            r"cannot be locked: .*; allowed: .* that can be written and has file locks",
-        ),
-        ("SQLITE_READONLY_DIRECTORY", "cannot be locked: .*; allowed: storage that can be written"),
-        ("SQLITE_BUSY", "is being written by another process"),
-    ],
-)
-def test_a_store_that_cannot_be_held_is_one_error(
-    sweep: Plan, tmp_path: Path, code: str, said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As of storage over a network, which may have no locks, or say that it can be written until it is."""
-    error = sqlite3.OperationalError("odd")
-    error.sqlite_errorname = code  # as SQLite's own errors have it
-
-    class Refusing(sqlite3.Connection):
-        def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
-            if sql == "BEGIN EXCLUSIVE":
-                raise error
-            return super().execute(sql, *values)
-
-    connect = sqlite3.connect
-    monkeypatch.setattr(sqlite3, "connect", lambda *args, **more: connect(*args, **more, factory=Refusing))
-    with pytest.raises(InputError, match=said):
-        api.execute(sweep, tmp_path / "a.zarr", Running(jobs=1))
-    assert code == "SQLITE_BUSY" or os.listdir(tmp_path) == []
-
-
-def test_a_store_that_is_removed_is_said_and_not_made_again(sweep: Plan, tmp_path: Path) -> None:
-    path = tmp_path / "a.zarr"
-    with opened(path, sweep) as store:
-        store.add(run(sweep.job, sweep.task(0, 2), lambda: False, 60.0))
-        shutil.rmtree(path)
-        with pytest.raises(FileNotFoundError, match=f"was removed while the sweep ran: '{path}'"):
-            store.add(run(sweep.job, sweep.task(2, 4), lambda: False, 60.0))
-        with pytest.raises(FileNotFoundError, match=f"was removed while the sweep ran: '{path}'"):
-            store.write_arrays()
-        assert not path.exists()
-    assert os.listdir(tmp_path) == []
-
-
-def test_a_database_that_is_removed_is_said(sweep: Plan, tmp_path: Path) -> None:
-    path = tmp_path / "a.zarr"
-    with opened(path, sweep) as store:
-        store.add(run(sweep.job, sweep.task(0, 2), lambda: False, 60.0))
-        (path / FILE).unlink()
-        with pytest.raises(OSError, match="was deleted while the sweep ran; resume=True") as caught:
-            store.add(run(sweep.job, sweep.task(2, 4), lambda: False, 60.0))
-        assert caught.value.filename == str(path)
-    assert api.execute(sweep, path, Running(jobs=1), resume=True) == (6, 0)
-
-
 def test_errors_of_the_disk_name_the_store(sweep: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """SQLite's own, and those of what writes the arrays."""
     path = tmp_path / "a.zarr"
@@ -253,10 +159,10 @@ def test_errors_of_the_disk_name_the_store(sweep: Plan, tmp_path: Path, monkeypa
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("btflow.sweeps.dataset.sync", full)
+        patch.setattr("btflow.sweeps.dataset._write_group", full)
         with pytest.raises(OSError, match="No space left") as caught:
             api.execute(sweep, path, Running(jobs=1), resume=True)
         assert caught.value.filename == str(path)
-        assert {file.name for file in path.iterdir()} == {FILE, LOCK}
+        assert not (path / GROUP).exists()
         assert (read(path).status == 1).all()
     assert api.execute(sweep, path, Running(jobs=1), resume=True) == (6, 0)
