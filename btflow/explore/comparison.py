@@ -4,7 +4,7 @@ import html
 import json
 import math
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from statistics import fmean
 from typing import Any, NamedTuple, cast
@@ -217,17 +217,13 @@ def _side_by_side(b_over_a: float, name: str) -> str:
 
 def labels_of(asked: Compared) -> tuple[str, str]:
     """Return a short name of each setting: A and B, with what differs if that is short."""
-    a, b = (_parameters(model) for model in (asked.a, asked.b))
+    a, b = ({name.rpartition(".")[2]: text for name, text in m.parameters.items()} for m in (asked.a, asked.b))
     names = [name for name in {**a, **b} if a.get(name) != b.get(name)]
     found = []
     for side, given in zip(SIDES, (a, b), strict=True):
         text = ", ".join(f"{name} {given[name]}" for name in names if name in given)
         found.append(f"{side} ({text})" if 0 < len(text) <= 40 else side)
     return found[0], found[1]
-
-
-def _parameters(model: Model) -> Mapping[str, str]:
-    return {name.rpartition(".")[2]: text for name, text in model.parameters.items()}
 
 
 MOST_PAIRS = 1000

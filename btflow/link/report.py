@@ -26,6 +26,8 @@ def summary(result: xarray.Dataset) -> dict[str, Any]:
     queues = _entries(result, "queue", _QUEUE)
     named = {str(name): i for i, name in enumerate(result["queue"].values)}
     bottleneck = named.get(str(result.attrs["bottleneck"]))
+    at_bottleneck = {} if bottleneck is None else queues[bottleneck]
+    lengths = {name: value for name, value in at_bottleneck.items() if name.endswith(("_packets", "_ms"))}
     finishes = _finishes(result)
     return {
         "model": str(result.attrs["model"]),
@@ -37,8 +39,8 @@ def summary(result: xarray.Dataset) -> dict[str, Any]:
         "warmup_s": float(result.attrs["warmup"]),
         "flows": _flows(result),
         "bottleneck": str(result.attrs["bottleneck"]) or None,
-        "queue": None if bottleneck is None else _lengths(queues[bottleneck]),
-        "utilisation": None if bottleneck is None else queues[bottleneck]["utilisation"],
+        "queue": lengths or None,
+        "utilisation": at_bottleneck.get("utilisation"),
         "queues": queues,
         "voip": _entries(result, "voip", _CALL),
         "probes": _entries(result, "probe", _PROBE),
@@ -78,11 +80,6 @@ def _entries(result: xarray.Dataset, dim: str, figures: tuple[Figure, ...]) -> l
     """Return the figures of each flow, queue, call or probe, by their keys."""
     each = (result.isel({dim: i}) for i in range(result.sizes.get(dim, 0)))
     return [{figure.key: figure.of(one) for figure in figures} for one in each]
-
-
-def _lengths(queue: dict[str, Any]) -> dict[str, Any]:
-    """Return the part of a queue's entry that is about its length."""
-    return {name: value for name, value in queue.items() if name.endswith(("_packets", "_ms"))}
 
 
 def _finishes(result: xarray.Dataset) -> dict[str, float | None]:

@@ -267,7 +267,8 @@ def playout(
         late = np.unique(np.concatenate([[0], np.geomspace(1, most, 100).round()]).astype(int))
         times = came[came.size - 1 - late[late < came.size]]
     else:
-        times = came[[math.ceil(_share(quantile) * came.size) - 1]]
+        share = float(probability("quantile", quantile, below=math.nextafter(1.0, 2.0)))
+        times = came[[math.ceil(share * came.size) - 1]]
     loss = 1.0 - np.searchsorted(came, times, side="right") / sent.size
     r = np.atleast_1d(rating(codec, mouth_to_ear(codec, times), loss, burst_ratio=burst_ratio, telr=telr))
     best = int(np.argmax(r))
@@ -311,10 +312,6 @@ def recent_scores(codec: Codec, written: ArrayLike, delays: ArrayLike, times: Ar
     scores = score(best)
     talks = (sent > 0) & (at <= np.asarray(written)[-1] + 2 * codec.interval)
     return np.asarray(np.where(talks, scores, np.nan))
-
-
-def _share(quantile: float) -> float:
-    return float(probability("quantile", quantile, below=math.nextafter(1.0, 2.0)))
 
 
 class Jitter(NamedTuple):

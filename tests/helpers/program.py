@@ -24,3 +24,11 @@ def runner(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) 
         return int(exit_.value.code or 0), captured.out, captured.err
 
     return invoke
+
+
+def refused(run: Run, *args: str) -> str:
+    """Return what is said of arguments that are refused: nothing is printed, and the exit code is 2."""
+    code, out, err = run(*args)
+    assert (code, out) == (2, "")
+    assert err.startswith("btflow: error: ")
+    return err

@@ -9,20 +9,7 @@ import pytest
 from validation_swarms_made import made, parts, results, swarms_2011
 
 from validation.swarms import completion, report
-from validation.swarms.experiments import (
-    BELOW,
-    BUFFERS,
-    STATED,
-    adsl,
-    buffered,
-)
-
-
-def test_2011_as_published() -> None:
-    found = results(swarms_2011())
-    for name in ("T01", "T02", "T03", "T04", "T05"):
-        finding = report.JUDGES[name](found)
-        assert all(c.held for c in finding.conditions), (name, parts(finding))
+from validation.swarms.experiments import BELOW, BUFFERS, STATED, adsl, buffered
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,15 +13,8 @@ from validation import page, reference
 from validation.command import run_app
 from validation.part import read
 from validation.swarms import __main__ as command, ablations, figures, report, why
-from validation.swarms.experiments import (
-    ABLATIONS,
-    BELOW,
-    BUFFERS,
-    STATED,
-    adsl,
-    buffered,
-)
-from validation.swarms.measured import Results
+from validation.swarms.experiments import ABLATIONS, BELOW, BUFFERS, STATED, Setting, adsl, buffered
+from validation.swarms.measured import Measured, Results
 from validation.swarms.report import Report
 from validation.verdict import Condition, Finding, Verdict
 
@@ -62,6 +55,14 @@ def test_ablations_belong_to_claims() -> None:
 
 def test_every_claim_is_judged() -> None:
     assert list(report.JUDGES) == list(reference.claims(report.CLAIMS))
+
+
+@pytest.mark.parametrize(
+    ("found", "names"), [(swarms_2011(), ("T01", "T02", "T03", "T04", "T05")), (swarms_2012(), ("D01", "D02", "D03"))]
+)
+def test_as_published(found: Mapping[Setting, Measured], names: Sequence[str]) -> None:
+    for name in names:
+        assert all(condition.held for condition in report.JUDGES[name](results(found)).conditions), name
 
 
 def made_report(ids: Sequence[str] = ("T01", "T03", "T04", "T05", "D05")) -> Report:

@@ -175,7 +175,8 @@ def call_run(transport: str, seed: int) -> dict[str, float]:
     result = simulate_link(scenario, seed=seed)
     time = result["time"].values
     counted = time >= result.attrs["warmup"]
-    passed = [name for name in result["queue"].values if _with_data(str(name))]
+    with_data = (("s", "uplink"), ("c", "downlink"))
+    passed = [name for name in result["queue"].values if (name[0], name.partition(".")[2]) in with_data]
     waits = result["queue_delay"].sel(queue=passed).values[counted].sum(axis=1) / len(scenario.access) * 2
     latency = scenario.paths.rtt / 2 + waits
     bins = ((time[counted] - time[counted][0]) / BIN).astype(int)
@@ -188,10 +189,6 @@ def call_run(transport: str, seed: int) -> dict[str, float]:
         "latency": 1e3 * float(binned.mean()),
         "burstiness": float(binned.std() / binned.mean()),
     }
-
-
-def _with_data(queue: str) -> bool:
-    return (queue[0], queue.partition(".")[2]) in (("s", "uplink"), ("c", "downlink"))
 
 
 def call_values(transport: str, figure: str, runs: int) -> list[float]:

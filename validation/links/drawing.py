@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import plotly.graph_objects as go
@@ -31,18 +31,13 @@ def mean(values: Sequence[float]) -> float:
 
 
 def ours(item: Line, column: str) -> float:
-    """Return the mean of our figures in a column."""
-    return mean(measure(item.cell.experiment, _runs(item))[column])
+    """Return the mean of our figures in a column, of the seeds that the others have."""
+    return mean(measure(item.cell.experiment, item.figures[0].ours.replicas)[column])
 
 
 def theirs(item: Line, column: str) -> float:
     """Return the mean of the reference's figures in a column."""
     return mean(item.cell.figures[column])
-
-
-def _runs(item: Line) -> int:
-    """Return the seeds that a cell was run with here: those its figures already have."""
-    return item.figures[0].ours.replicas
 
 
 def pair(
@@ -76,12 +71,6 @@ def buffer_axis(plot: go.Figure, buffers: Sequence[int]) -> None:
 
 def log_axis(plot: go.Figure, axis: str) -> None:
     """Make an axis logarithmic, with ticks at 1, 2 and 5 times the powers of ten."""
-    ticks = list(_ticks())
+    ticks = [float(f"{factor}e{exponent}") for exponent in range(-3, 6) for factor in (1, 2, 5)]
     update = plot.update_xaxes if axis == "x" else plot.update_yaxes
     update(type="log", tickvals=ticks, ticktext=[f"{tick:g}" for tick in ticks])
-
-
-def _ticks() -> Iterator[float]:
-    for exponent in range(-3, 6):
-        for factor in (1, 2, 5):
-            yield float(f"{factor}e{exponent}")

@@ -5,17 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from validation.statistics import SIGNIFICANT
-from validation.swarms.compare import (
-    Interval,
-    Paired,
-    apart,
-    interval,
-    p_above,
-    p_text,
-    paired,
-    slope,
-    spearman,
-)
+from validation.swarms.compare import Interval, Paired, apart, interval, p_above, p_text, paired, slope, spearman
 from validation.swarms.experiments import BELOW, BUFFERS, SHARES, SIZES, STATED, adsl, buffered, sized
 from validation.swarms.measured import ALL, QUEUE_PERCENTS, Measured, Results
 from validation.verdict import Condition, Finding

@@ -10,16 +10,7 @@ from numpy.typing import NDArray
 
 from validation import reference
 from validation.swarms.compare import CONFIDENCE, Interval, Paired, interval, paired, spearman
-from validation.swarms.experiments import (
-    CHECK_FULL,
-    FACTORS,
-    FULL_2012,
-    HALVES,
-    HOMOGENEOUS,
-    LARGE,
-    SMALL,
-    capped,
-)
+from validation.swarms.experiments import CHECK_FULL, FACTORS, FULL_2012, HALVES, HOMOGENEOUS, LARGE, SMALL, capped
 from validation.swarms.measured import ALL, PERCENTS, QUEUE_PERCENTS, Measured, Results
 from validation.verdict import Condition, Finding
 

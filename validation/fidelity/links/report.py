@@ -12,7 +12,7 @@ import btflow
 from btflow.options import FIDELITIES
 from validation.fidelity import search
 from validation.fidelity.links import swarms
-from validation.fidelity.links.compare import Gap, Pair, Target, equality, gaps, targets, wrong
+from validation.fidelity.links.compare import Pair, Target, equality, gaps, targets, wrong
 from validation.fidelity.report import Section, headed, judged, listed
 from validation.markdown import Report, table as markdown
 from validation.part import Part
@@ -170,11 +170,7 @@ def gap_text(pair: Pair) -> str:
     if full is None or flow is None or pair.compared is None:
         return "-"
     text = f"{full.text}, {flow.text}"
-    return f"**{text}**" if _turned(full, flow) else text
-
-
-def _turned(full: Gap, flow: Gap) -> bool:
-    return full.told and full.value * flow.value <= 0.0
+    return f"**{text}**" if full.told and full.value * flow.value <= 0.0 else text
 
 
 def pooled(pairs: Sequence[Pair]) -> Section:
