@@ -116,7 +116,7 @@ class Processes(Pool):
     tries = 2
 
     def __init__(self, job: Job, number: int) -> None:
-        self._job, self._number, self._broken = job, number, 0
+        self._job, self._number, self._broken, self._lost = job, number, 0, 0
         self._context: Any = copy.copy(_CONTEXT)
         self._context.Process = self._made
         self._context.set_forkserver_preload(["btflow.sweeps.runs"])  # imported once, there for all
@@ -172,10 +172,13 @@ class Processes(Pool):
         try:
             part = future.result()
         except ProcessExpired as expired:
-            raise NotRunError if expired.exitcode == LOST else WorkerDiedError(_how_ended(expired.exitcode)) from None
+            self._lost += expired.exitcode == LOST
+            if expired.exitcode == LOST and self._lost <= BROKEN * self._number:
+                raise NotRunError from None
+            raise WorkerDiedError(_how_ended(expired.exitcode)) from None
         except BrokenProcessPool:
             raise NotRunError from None
-        self._broken = 0
+        self._broken = self._lost = 0
         return part
 
     def stop(self) -> None:
