@@ -138,7 +138,19 @@ def arrive(x, p, t):
             if defers == 0:
                 data(x, i, number, stamp, defers, t)
             elif f.unacked > 0:
-                receiver.acknowledge(net, i, f, t)
+                answer(net, i, f, t)
+
+
+@kernel
+def answer(net, i, f, t):
+    """An ACK of flow `i` is due: data that Nagle's rule holds back leaves with it (uTP of libtorrent, send_pkt)."""
+    if f.reverse != calendar.NONE and net.flow[f.reverse].running == state.CONNECTED:
+        back = net.flow[f.reverse]
+        back.small_end = 0
+        sender.send(net, np.int64(f.reverse), back, t)
+        net.clock[0].acked = f.reverse
+    if f.unacked > 0:
+        receiver.acknowledge(net, i, f, t)
 
 
 @kernel
