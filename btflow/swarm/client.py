@@ -155,8 +155,16 @@ class Client(FrozenModel):
     """What is kept beyond that of this time is given at once, without waiting for a quota [s]; ``shares``."""
     upload_unit: Bytes
     """Bytes that one turn of the upload limiter may write [B]."""
+    connect_timeout: Duration = 0.0
+    """An attempt to connect ends if its SYN is not answered by then [s]; ``handshake_timeout``."""
     handshake_timeout: Duration = 0.0
-    """An attempt to connect ends if the handshake is not there by then, or twice as late with the SYN [s]; 0: never."""
+    """An attempt to connect ends if its handshake is not answered by then [s]; 0: never."""
+    idle_timeout: Duration = 0.0
+    """A seed closes a connection that it serves if nothing was asked or sent there for so long [s]; 0: never."""
+    reconnect_interval: Duration = 0.0
+    """It tries so long after a connection ended to make it again, after n failures n + 1 times as long [s]; 0: never."""
+    max_failures: Count = 0
+    """Attempts that may fail one after the other; ``reconnect_interval``."""
     drops_seeds: Flag = False
     """Whether it closes the connection to a neighbour whose last piece is the only one that it lacks itself."""
     max_allow_in: Annotated[int, Quantity("count", 1, 16_000)]
@@ -193,7 +201,7 @@ class Client(FrozenModel):
         if self.request_interval > 0.0:
             return self.request_interval
         timed = self.mixed_mode == "peer-proportional" or any(
-            (self.retry_interval, self.exchange_interval, self.handshake_timeout)
+            (self.retry_interval, self.exchange_interval, self.handshake_timeout, self.idle_timeout)
         )
         return SECOND if timed else 0.0
 

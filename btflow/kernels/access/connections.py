@@ -171,7 +171,7 @@ def try_over(x, h, protocol, t):
     x.protocol[h] = protocol
     x.protocol[g] = protocol
     if s.rules.tallied == 1:
-        s.tally[h].heard_at = t  # the handshake has its time anew
+        s.tally[h].heard_at = t  # the other transport has its time anew
     prepare(x, h, g, h, protocol)
     prepare(x, g, h, g, protocol)
     start(x, h, t)

@@ -165,6 +165,9 @@ def acknowledged(x, i, number, stamp, owd, t):
         # the other side has answered the SYN of flow `i`: the handshake follows, if this is what it is for
         s = x.swarm
         h = connections.end_of(s, i)
+        if s.rules.tallied == 1:
+            s.tally[h].reached = 1
+            s.tally[h].heard_at = t  # the handshake has a time of its own
         if i == connections.control_flow(s, h):
             if limiter_shares.by_shares(s, h >> s.rules.slot_bits):
                 messages.transmit_paid(s, h, HANDSHAKE, NIL, t)

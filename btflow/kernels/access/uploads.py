@@ -90,7 +90,7 @@ def finish_block(x, h, size, amount, t):
     c = s.conn[h]
     seq = np.int64(c.up_head)
     s.peer[h >> s.rules.slot_bits].bytes_up += size
-    limiter.note_written(s, h, size)
+    limiter.note_written(s, h, size, t)
     c.up_head += 1
     stream.write(x, h, PIECE, seq, amount, t, t)
     messages.tell_behind_block(s, h, t)

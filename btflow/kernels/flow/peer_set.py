@@ -83,7 +83,7 @@ def connect(s, p, q, t):
         if way == ends.NONE:
             return False
     rtt, loss = path(s, p, q)
-    if s.rules.linked == 1 and rules.gives_up(client_of(s, p), 2.0 * rtt):
+    if s.rules.linked == 1 and rules.gives_up(client_of(s, p), True, 0, rtt):
         return True
     h = take_end(s, p)
     g = take_end(s, q) if h != ends.NONE else ends.NONE

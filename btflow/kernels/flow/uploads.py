@@ -160,7 +160,7 @@ def written(s, p, u, t):
     entry, b = np.int64(run.entry), requests.next_block(s, u)
     units = np.int64(lane.units)
     size = requests.head_bytes(s, u)
-    rates.note_sent(s, np.int64(lane.h), float(size))
+    rates.note_sent(s, np.int64(lane.h), float(size), t)
     last_turn = rules.last_turn(s.rules, size, units, np.int64(peer.unit))
     peer.bytes_up += size
     s.gaps[peer.klass, min(active, GAP_BINS - 1)] += units
@@ -226,7 +226,7 @@ def received(s, p, u, t):
     entry, b = np.int64(run.entry), requests.next_block(s, u)
     size = requests.head_bytes(s, u)
     peer.bytes_up += size
-    rates.note_sent(s, np.int64(lane.h), float(size))
+    rates.note_sent(s, np.int64(lane.h), float(size), t)
     if s.rules.tallied == 1:
         limiter.charge_packets(s, np.int64(lane.h), size, False, t)
     s.gaps[peer.klass, min(peer.active, GAP_BINS - 1)] += 1

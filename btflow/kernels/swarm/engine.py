@@ -110,6 +110,8 @@ def take(s, n, t):
         tracker.check(s, target, t, ends.left, calendar.post, peer_set.ask_tracker)
     elif kind == state.PULSE:
         pulse(s, target, t)
+    elif kind == state.RECONNECT:
+        peer_set.reconnect(s, target, arg, np.int64(generation), t)
     elif kind == state.LEAVE:
         peer_set.leave(s, target, t)
     elif s.conn[target].generation == generation:
@@ -128,7 +130,9 @@ def pulse(s, p, t):
     extended.exchange(s, p, (base, base + s.peer[p].top), ends.linked, ends.neighbour, messages.send_extended, t)
     if ends.client_of(s, p).batch_interval > 0.0:
         messages.send_due_haves(s, p, t)
-    if not ends.seeding(s, p):
+    if ends.seeding(s, p):
+        peer_set.drop_idle(s, p, t)
+    else:
         picking_whole.pulse(s, p, t)
 
 
@@ -224,7 +228,7 @@ def hand_to_socket(s, h, gap, t):
     seq, units = c.up_head, c.full
     size = rules.block_bytes(s.rules, limiter.block_number(limiter.entry(s, h, seq)))
     s.peer[p].bytes_up += size
-    limiter.note_written(s, h, size)
+    limiter.note_written(s, h, size, t)
     c.up_head += 1
     if s.rules.ideal == 1:
         s.bursts[1] += units

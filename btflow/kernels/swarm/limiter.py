@@ -405,7 +405,7 @@ def pay(s, h, t):
     c = s.conn[h]
     p = h >> s.rules.slot_bits
     size = limiter_shares.pay(s, h, queued(s, h), t)
-    note_sent(s, h, float(size))
+    note_sent(s, h, float(size), t)
     if rates_matter(s, p):
         upload_rate(s, h, t, float(size))
     if s.turns[h] == 0:
@@ -415,9 +415,10 @@ def pay(s, h, t):
 
 
 @kernel
-def note_written(s, h, size):
+def note_written(s, h, size, t):
     """A block of `size` bytes is written on end `h`: it counts as sent, unless its parts did, with its header."""
-    note_sent(s, h, -float(s.rules.header) if limiter_shares.by_shares(s, h >> s.rules.slot_bits) else float(size))
+    part = -float(s.rules.header) if limiter_shares.by_shares(s, h >> s.rules.slot_bits) else float(size)
+    note_sent(s, h, part, t)
 
 
 @kernel
@@ -465,6 +466,8 @@ def got_request(s, h, count, t):
     """`count` more requests arrived at end `h`; they are ignored once CHOKE was sent."""
     c = s.conn[h]
     c.up_seen += count
+    if s.rules.tallied == 1:
+        s.tally[h].busy_at = t
     if s.up[h] & state.TOLD == 0:
         if s.rules.tallied == 0 or s.tally[h].allows == 0:
             c.up_head = c.up_seen

@@ -323,12 +323,15 @@ def leave(s, p, t):
 def give_up(s, h, t):
     """Nobody answers: the attempt to connect ends on both sides."""
     g = ends.mate(s, h)
+    p, q = h >> s.rules.slot_bits, g >> s.rules.slot_bits
+    failures = s.tally[h].failures + 1 if s.rules.tallied == 1 else 0
     if s.conn[g].state != state.FREE and ends.mate(s, g) == h:
         if s.conn[g].state == state.OPEN:
             release(s, g, t)
         else:
             forget_attempt(s, g)
     release(s, h, t)
+    try_later(s, p, q, failures, t)
 
 
 @kernel
@@ -338,8 +341,46 @@ def give_up_late(s, p, t):
     for h in range(base, base + s.peer[p].top):
         c = s.conn[h]
         opening = c.state == state.CONNECTING and c.outgoing == state.OUTGOING
-        if opening and rules.gives_up(ends.client_of(s, p), t - s.tally[h].heard_at):
+        y = s.tally[h]
+        if opening and rules.gives_up(ends.client_of(s, p), y.reached == 1, y.failures, t - y.heard_at):
             give_up(s, h, t)
+
+
+@kernel
+def drop_idle(s, p, t):
+    """The clock of seed `p`: it closes connections that it serves and where nothing happens; both sides try again."""
+    base = p << s.rules.slot_bits
+    served = state.UNCHOKED | state.INTERESTED_IN_US
+    for h in range(base, base + s.peer[p].top):
+        c = s.conn[h]
+        if c.state == state.OPEN and s.up[h] & served == served and c.up_head == c.up_seen:
+            if rules.is_idle(ends.client_of(s, p), s.tally[h], t):
+                q = ends.neighbour(s, h)
+                close(s, h, t)
+                try_later(s, p, q, 0, t)
+                try_later(s, q, p, 0, t)
+
+
+@kernel
+def try_later(s, p, q, failures, t):
+    """Peer `p` tries to reach `q` once more, if it has not failed too often."""
+    r = ends.client_of(s, p)
+    if rules.reconnects(r, failures):
+        at = t + (failures + 1) * r.reconnect_interval
+        calendar.post(s, at, state.RECONNECT, p, q, np.int32(failures))
+
+
+@kernel
+def reconnect(s, p, q, failures, t):
+    """Peer `p` tries again to reach `q`."""
+    if ends.left(s, p) or ends.seeding(s, p) and ends.seeding(s, q):
+        return
+    tracker.learn(s, p, q, t, ends.left, connected_to, connect)
+    base = p << s.rules.slot_bits
+    for h in range(base, base + s.peer[p].top):
+        c = s.conn[h]
+        if c.state == state.CONNECTING and c.outgoing == state.OUTGOING and ends.neighbour(s, h) == q:
+            s.tally[h].failures = failures
 
 
 @kernel

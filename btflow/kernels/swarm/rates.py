@@ -59,10 +59,10 @@ def reset(s, h, g, t):
     y.second = int(t - s.peer[p].start)
     y.queue = client_of(s, p).pipeline_start
     y.most = rules.most_requests(client_of(s, p), client_of(s, g >> s.rules.slot_bits))
-    y.asks_since = y.asked_at = y.heard_at = t
+    y.asks_since = y.asked_at = y.heard_at = y.busy_at = t
     y.counted = 0
     y.wait = y.off = 0.0
-    y.waits_seen = y.snubbed = 0
+    y.waits_seen = y.snubbed = y.failures = y.reached = 0
     y.held_from = y.held_to = 0
     y.written_at = 0.0
     y.block = y.ahead = y.paid = y.asks = y.given = y.mail = y.mail_ahead = 0.0
@@ -80,12 +80,13 @@ def reset(s, h, g, t):
 
 
 @kernel
-def note_sent(s, h, size):
+def note_sent(s, h, size, t):
     """`size` bytes of a block, or of a part of one, were written to end `h`."""
     if s.rules.tallied == 1:
         y = s.tally[h]
         y.sent += size
         y.sent_since += size
+        y.busy_at = t
 
 
 @kernel

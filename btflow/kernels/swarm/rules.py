@@ -609,14 +609,33 @@ def peers_wanted(r, reply, complete):
     return 0 if complete >= r.max_initiate else reply
 
 
-@kernel
-def gives_up(r, waited):
-    """True if a client that began to connect `waited` seconds ago and has no handshake yet connects no more.
+MORE_TIME = 3.0  # for each failure [s] (libtorrent peer_connection.cpp, second_tick)
 
-    Each of two answers, to its SYN and to its handshake, has to come in time (libtorrent peer_connection.cpp,
-    second_tick); they take as long, so that the first is not counted by itself.
+
+@kernel
+def gives_up(r, reached, failures, waited):
+    """True if a client gives up an attempt to connect that has waited for an answer so long [s].
+
+    That is the answer to its SYN, for which a peer has more time that has failed before, and then that to its handshake
+    (libtorrent peer_connection.cpp, second_tick).
     """
-    return r.handshake_timeout > 0.0 and waited > 2.0 * r.handshake_timeout
+    most = r.handshake_timeout if reached else r.connect_timeout + MORE_TIME * failures
+    return r.handshake_timeout > 0.0 and waited > most
+
+
+@kernel
+def is_idle(r, y, t):
+    """True if a seed closes a connection that it serves: for so long nobody asked there or was sent anything.
+
+    (libtorrent peer_connection.cpp, second_tick: timed_out_no_request)
+    """
+    return r.idle_timeout > 0.0 and t - max(y.busy_at, y.unchoked_at) > r.idle_timeout
+
+
+@kernel
+def reconnects(r, failures):
+    """True if a client tries again to reach a peer after so many attempts that failed (libtorrent peer_list.cpp)."""
+    return r.reconnect_interval > 0.0 and failures < r.max_failures
 
 
 @kernel

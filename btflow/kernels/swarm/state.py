@@ -75,7 +75,8 @@ PULSE = np.int64(23)  # timer of a peer: it looks whether it may ask for more
 WRITABLE = np.int64(24)  # the limiter lets the messages of an end go
 RESUMED = np.int64(25)  # an upload limit of some connections lets an end go on
 EXTENDED = np.int64(26)  # an extended message of so many bytes
-KINDS = np.int64(27)  # their number
+RECONNECT = np.int64(27)  # timer of a peer: it tries again to reach peer `arg`; `generation` are its failures
+KINDS = np.int64(28)  # their number
 
 # Rules that a client names, in the order of client.RULES: values of fields of its record (swarm/program.py, CLIENT).
 BY_LIST, BY_LAST_ROUND, BY_SALTED_RATE = 0, 1, 2  # choker
@@ -219,6 +220,7 @@ TALLY = record("""
     i4 queue  # requests that are to be outstanding
     f8 asks_since  # requests are outstanding without a break from then on [s]
     f8 heard_at  # the last payload came then [s]
+    f8 busy_at  # the other side asked last, or was sent payload, then [s]
     i8 counted  # of the other side's stream
     f8 wait  # the mean time between two blocks that were asked for, or from the request to the first [s]
     f8 off  # its mean deviation [s]
@@ -229,6 +231,7 @@ TALLY = record("""
     i4 begin  # pieces taken at random are those from this one on
     i4 held_from  # pieces held_from..held_to-1 are for this connection alone
     i4 held_to
+    i4 failures  # attempts to connect that failed one after the other
     i4 allowed  # pieces of our set that we may ask for while choked
     i4 allows  # pieces of its set that the other side may ask us for
     # an upload limit in shares
@@ -254,6 +257,7 @@ TALLY = record("""
     u1 idle  # there was nothing to ask for
     u1 waits  # for the upload limit of TCP
     u1 snubbed  # nothing came for too long
+    u1 reached  # the other side has answered our SYN
     u1 met  # the other side was noted among our peers
 """)
 
