@@ -165,6 +165,8 @@ class Client(FrozenModel):
     """It tries so long after a connection ended to make it again, after n failures n + 1 times as long [s]; 0: never."""
     max_failures: Count = 0
     """Attempts that may fail one after the other; ``reconnect_interval``."""
+    preemptive_unchoke: Flag = False
+    """Whether one who has a piece serves a new connection while a slot is free, before anybody is interested."""
     drops_seeds: Flag = False
     """Whether it closes the connection to a neighbour whose last piece is the only one that it lacks itself."""
     max_allow_in: Annotated[int, Quantity("count", 1, 16_000)]

@@ -189,6 +189,8 @@ def ready(s, h, t):
     elif s.n_log[p] > 0:
         messages.hold_haves(s, h, state.SINGLE)
         messages.transmit(s, h, state.BITFIELD, s.n_log[p], t)
+        if rules.serves_first(ends.client_of(s, p), s.peer[p].n_unchoked, s.peer[p].upload_slots):
+            messages.unchoke(s, h, t)
 
 
 @kernel

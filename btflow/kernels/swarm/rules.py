@@ -591,6 +591,15 @@ def may_initiate(r, degree):
 
 
 @kernel
+def serves_first(r, served, slots):
+    """True if a client unchokes a new connection, of whose interest it does not know yet: a slot is free.
+
+    (libtorrent bt_peer_connection.cpp, on_receive; the next round takes the slot from who wants nothing)
+    """
+    return r.preemptive_unchoke == 1 and served < slots
+
+
+@kernel
 def may_accept(r, degree):
     """True if a client with `degree` connections accepts one more."""
     return degree < r.max_allow_in
