@@ -165,6 +165,8 @@ class Client(FrozenModel):
     """It tries so long after a connection ended to make it again, after n failures n + 1 times as long [s]; 0: never."""
     max_failures: Count = 0
     """Attempts that may fail one after the other; ``reconnect_interval``."""
+    choke_grace: Duration = 0.0
+    """It closes the connection to whom it choked if he asks later than so long after that [s]; 0: never."""
     preemptive_unchoke: Flag = False
     """Whether one who has a piece serves a new connection while a slot is free, before anybody is interested."""
     drops_seeds: Flag = False

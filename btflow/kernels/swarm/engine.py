@@ -166,7 +166,10 @@ def receive(s, kind, h, arg, t):
     if kind == state.PIECE:
         piece_arrived(s, h, arg, t)
     elif kind == state.REQUEST:
-        limiter.got_request(s, h, arg, t)
+        if limiter.too_late(s, h, arg, t):
+            peer_set.cut_off(s, h, t)
+        else:
+            limiter.got_request(s, h, arg, t)
     elif kind == state.HAVE:
         have_alone(s, h, arg, t)
     elif kind == state.INTERESTED:

@@ -462,6 +462,20 @@ def withdraw(s, h, first):
 
 
 @kernel
+def too_late(s, h, count, t):
+    """True if `count` more requests arrive at end `h` long after a CHOKE, one of them not for its allowed-fast set."""
+    if s.rules.tallied == 0 or s.up[h] & state.TOLD != 0:
+        return False
+    if not rules.asks_too_late(client_of(s, h >> s.rules.slot_bits), s.tally[h], t):
+        return False
+    for seq in range(s.conn[h].up_seen, s.conn[h].up_seen + count):
+        block = entry(s, h, np.int64(seq))
+        if block > -WITHDRAWN and not picking.serves(s, h, block_number(block) // s.rules.blocks):
+            return True
+    return False
+
+
+@kernel
 def got_request(s, h, count, t):
     """`count` more requests arrived at end `h`; they are ignored once CHOKE was sent."""
     c = s.conn[h]

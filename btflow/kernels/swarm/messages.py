@@ -366,6 +366,8 @@ def choke(s, h, t):
 def note_choke(s, h, t):
     """CHOKE is being written: what is queued is dropped, and requests are ignored from now on."""
     ends.lower_flag(s.up, h, state.TOLD)
+    if s.rules.tallied == 1:
+        s.tally[h].choked_at = t
     forget(s, h, t)
     ends.set_cause(s, h, state.CAUSES, t)
 

@@ -364,6 +364,15 @@ def drop_idle(s, p, t):
 
 
 @kernel
+def cut_off(s, h, t):
+    """Who asks though it is choked loses the connection of end `h`; both sides try again, the other one first."""
+    p, q = h >> s.rules.slot_bits, ends.neighbour(s, h)
+    close(s, h, t)
+    try_later(s, p, q, 1, t)
+    try_later(s, q, p, 0, t)
+
+
+@kernel
 def try_later(s, p, q, failures, t):
     """Peer `p` tries to reach `q` once more, if it has not failed too often."""
     r = ends.client_of(s, p)

@@ -53,7 +53,7 @@ def reset(s, h, g, t):
     p = h >> s.rules.slot_bits
     y = s.tally[h]
     y.got = y.sent = y.sent_since = 0.0
-    y.unchoked_at = t
+    y.unchoked_at = y.choked_at = t
     y.favoured_at = 0.0
     y.rate = y.this_second = y.last_second = 0.0
     y.second = int(t - s.peer[p].start)

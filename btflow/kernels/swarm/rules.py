@@ -642,6 +642,15 @@ def is_idle(r, y, t):
 
 
 @kernel
+def asks_too_late(r, y, t):
+    """True if a client cuts off a neighbour who asks at `t`, though it was choked long ago.
+
+    Who hears of CHOKE late, behind a full queue, asks too late (libtorrent peer_connection.cpp, incoming_request).
+    """
+    return r.choke_grace > 0.0 and t - y.choked_at > r.choke_grace
+
+
+@kernel
 def reconnects(r, failures):
     """True if a client tries again to reach a peer after so many attempts that failed (libtorrent peer_list.cpp)."""
     return r.reconnect_interval > 0.0 and failures < r.max_failures

@@ -211,6 +211,7 @@ TALLY = record("""
     f8 sent
     f8 sent_since  # since it was unchoked [B]
     f8 unchoked_at  # [s]
+    f8 choked_at  # CHOKE was written then [s]
     f8 favoured_at  # its last optimistic slot [s]
     # requests
     f8 rate  # what comes, a mean over five seconds or so [B/s]
