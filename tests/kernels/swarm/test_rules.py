@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -239,6 +240,36 @@ def test_bytes_of_blocks_and_their_turns() -> None:
 def test_how_many_connections_are_opened_and_taken() -> None:
     assert [rules.may_initiate(C, degree) for degree in (39, 40)] == [True, False]
     assert [rules.may_accept(C, degree) for degree in (79, 80)] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("reached", "failures", "waited", "up"),
+    [(False, 0, 15.0, False), (False, 0, 15.1, True), (False, 2, 21.0, False), (False, 2, 21.1, True)]
+    + [(True, 2, 10.0, False), (True, 2, 10.1, True)],
+)
+def test_an_attempt_to_connect_has_15_s_for_the_syn_and_10_for_the_handshake(
+    reached: bool, failures: int, waited: float, up: bool
+) -> None:
+    assert rules.gives_up(LIBTORRENT, reached, failures, waited) == up
+    assert not rules.gives_up(C, reached, failures, waited)
+
+
+def test_three_attempts_may_fail() -> None:
+    assert [rules.reconnects(LIBTORRENT, failures) for failures in (0, 2, 3)] == [True, True, False]
+    assert not rules.reconnects(C, 0)
+
+
+def test_connections_are_cut_after_a_minute_of_silence_and_two_seconds_of_deafness() -> None:
+    y = SimpleNamespace(busy_at=10.0, unchoked_at=40.0, choked_at=50.0)
+    assert [rules.is_idle(LIBTORRENT, y, t) for t in (99.0, 101.0)] == [False, True]
+    assert [rules.asks_too_late(LIBTORRENT, y, t) for t in (52.0, 52.1)] == [False, True]
+    assert not rules.is_idle(C, y, 1e6)
+    assert not rules.asks_too_late(C, y, 1e6)
+
+
+def test_a_new_connection_has_a_slot_while_one_is_free() -> None:
+    assert [rules.serves_first(LIBTORRENT, served, 4) for served in (3, 4)] == [True, False]
+    assert not rules.serves_first(C, 0, 4)
 
 
 def test_the_trackers_reply_comes_after_two_round_trips() -> None:

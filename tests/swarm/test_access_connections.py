@@ -1,0 +1,56 @@
+"""Connections of libtorrent that are given up, cut and made again, on access links."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import access_made as made
+import numpy as np
+import pytest
+
+from btflow.kernels.swarm.state import OPEN, UNCHOKED
+
+SLOW_SEED = {"access": {"uplink": made.way("20 kB/s", "200 packets"), "downlink": made.way("8 Mbit/s")}}
+"""Six blocks to each of two leechers fill its uplink for ten seconds."""
+
+
+def client(**constants: Any) -> dict[str, Any]:
+    """Return libtorrent with other constants."""
+    return {"base": "libtorrent-2", "max_allow_in": 16, "max_initiate": 16, "max_uploads": 2, **constants}
+
+
+def connections(count: int, rtt: str, until: float, **constants: Any) -> int:
+    """Return how many connections the seed has had until then [s]."""
+    common = {"client": client(**constants), "tcp": "cubic-6"}
+    program = made.program(
+        made.leechers(count), seed=SLOW_SEED, common=common, paths={"rtt": rtt}, swarm={"file_size": "2 MiB"}
+    )
+    for s, _, _ in made.steps(program, 200):
+        if s.clock.now[0] > until:
+            break
+    return int(s.conn.generation[: 1 << s.rules.slot_bits].sum())
+
+
+def test_who_asks_long_after_a_choke_is_cut_off_and_comes_again() -> None:
+    """CHOKE waits behind the queue of the seed, and requests still come two seconds later."""
+    assert connections(8, "1 s", 300.0, choke_grace="2 s", idle_timeout="0 s") > connections(
+        8, "1 s", 300.0, choke_grace="0 s", idle_timeout="0 s"
+    )
+
+
+@pytest.mark.parametrize(("preemptive", "trips"), [(True, 0), (False, 1)])
+def test_a_slot_before_interest_saves_a_round_trip(preemptive: bool, trips: int) -> None:
+    """The seed unchokes with its bitfield, or when INTERESTED has come back."""
+    common = {"client": client(preemptive_unchoke=preemptive), "tcp": "cubic-6"}
+    program = made.program(made.leechers(1), common=common, paths={"rtt": "400 ms"})
+    opened = unchoked = None
+    for s, _, _ in made.steps(program, 1):
+        seed = slice(0, 1 << s.rules.slot_bits)
+        now = float(s.clock.now[0])
+        opened = now if opened is None and (s.conn.state[seed] == OPEN).any() else opened
+        if np.any(s.up[seed] & UNCHOKED):
+            unchoked = now
+            break
+    assert opened is not None
+    assert unchoked is not None
+    assert trips * 0.4 <= unchoked - opened < (trips + 1) * 0.4 + 0.05
