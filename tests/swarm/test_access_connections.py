@@ -54,3 +54,23 @@ def test_a_slot_before_interest_saves_a_round_trip(preemptive: bool, trips: int)
     assert opened is not None
     assert unchoked is not None
     assert trips * 0.4 <= unchoked - opened < (trips + 1) * 0.4 + 0.05
+
+
+def test_data_that_nagles_rule_holds_leaves_with_the_next_ack() -> None:
+    """Over uTP of libtorrent a message waits for no more than one segment from the other side, if the window has room."""
+    common = {"client": client(), "utp": "utp-libtorrent", "opens": ["utp"], "accepts": ["utp"]}
+    slow = {"uplink": made.way("100 kB/s", "8 packets"), "downlink": made.way("8 Mbit/s")}
+    program = made.program(made.leechers(3, access=slow), common=common, seed={"access": slow}, paths={"rtt": "60 ms"})
+    waits: dict[int, tuple[int, int]] = {}
+    longest = lost = 0
+    for _, x, _ in made.steps(program, 1):
+        for i in (int(flow) for flow in made.live(x)):
+            f = x.net.flow[i]
+            came, left = int(x.net.flow[f.reverse].log), f.wrote - f.cut
+            held = 0 < left and f.flight - f.short + left / f.mss <= f.cwnd and f.waiting_retransmit == 0
+            if not held or waits.get(i, (-1, 0))[0] != f.cut:
+                waits[i] = int(f.cut), came
+            longest = max(longest, came - waits[i][1])
+            lost += int(f.waiting_retransmit)
+    assert lost > 0
+    assert longest <= 1
