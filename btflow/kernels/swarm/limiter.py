@@ -463,10 +463,14 @@ def withdraw(s, h, first):
 
 @kernel
 def too_late(s, h, count, t):
-    """True if `count` more requests arrive at end `h` long after a CHOKE, one of them not for its allowed-fast set."""
+    """True if `count` more requests arrive at end `h` long after a CHOKE, one of them not for its allowed-fast set.
+
+    Who hears of CHOKE late, behind a full queue, asks too late (libtorrent peer_connection.cpp, incoming_request).
+    """
     if s.rules.tallied == 0 or s.up[h] & state.TOLD != 0:
         return False
-    if not rules.asks_too_late(client_of(s, h >> s.rules.slot_bits), s.tally[h], t):
+    grace = client_of(s, h >> s.rules.slot_bits).choke_grace
+    if grace == 0.0 or t - s.tally[h].choked_at <= grace:
         return False
     for seq in range(s.conn[h].up_seen, s.conn[h].up_seen + count):
         block = entry(s, h, np.int64(seq))

@@ -348,6 +348,18 @@ def give_up_late(s, p, t):
             give_up(s, h, t)
 
 
+# -- connections that are cut, and tried again: at full fidelity alone --------------------------------------------------
+
+
+@kernel
+def is_idle(r, y, t):
+    """True if a seed closes a connection that it serves: for so long nobody asked there or was sent anything.
+
+    (libtorrent peer_connection.cpp, second_tick: timed_out_no_request)
+    """
+    return r.idle_timeout > 0.0 and t - max(y.busy_at, y.unchoked_at) > r.idle_timeout
+
+
 @kernel
 def drop_idle(s, p, t):
     """The clock of seed `p`: it closes connections that it serves and where nothing happens; both sides try again."""
@@ -356,7 +368,7 @@ def drop_idle(s, p, t):
     for h in range(base, base + s.peer[p].top):
         c = s.conn[h]
         if c.state == state.OPEN and s.up[h] & served == served and c.up_head == c.up_seen:
-            if rules.is_idle(ends.client_of(s, p), s.tally[h], t):
+            if is_idle(ends.client_of(s, p), s.tally[h], t):
                 q = ends.neighbour(s, h)
                 close(s, h, t)
                 try_later(s, p, q, 0, t)
@@ -374,9 +386,9 @@ def cut_off(s, h, t):
 
 @kernel
 def try_later(s, p, q, failures, t):
-    """Peer `p` tries to reach `q` once more, if it has not failed too often."""
+    """Peer `p` tries to reach `q` once more, if it has not failed too often (libtorrent peer_list.cpp)."""
     r = ends.client_of(s, p)
-    if rules.reconnects(r, failures):
+    if r.reconnect_interval > 0.0 and failures < r.max_failures:
         at = t + (failures + 1) * r.reconnect_interval
         calendar.post(s, at, state.RECONNECT, p, q, np.int32(failures))
 

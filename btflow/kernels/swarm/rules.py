@@ -633,30 +633,6 @@ def gives_up(r, reached, failures, waited):
 
 
 @kernel
-def is_idle(r, y, t):
-    """True if a seed closes a connection that it serves: for so long nobody asked there or was sent anything.
-
-    (libtorrent peer_connection.cpp, second_tick: timed_out_no_request)
-    """
-    return r.idle_timeout > 0.0 and t - max(y.busy_at, y.unchoked_at) > r.idle_timeout
-
-
-@kernel
-def asks_too_late(r, y, t):
-    """True if a client cuts off a neighbour who asks at `t`, though it was choked long ago.
-
-    Who hears of CHOKE late, behind a full queue, asks too late (libtorrent peer_connection.cpp, incoming_request).
-    """
-    return r.choke_grace > 0.0 and t - y.choked_at > r.choke_grace
-
-
-@kernel
-def reconnects(r, failures):
-    """True if a client tries again to reach a peer after so many attempts that failed (libtorrent peer_list.cpp)."""
-    return r.reconnect_interval > 0.0 and failures < r.max_failures
-
-
-@kernel
 def drops(r, interested):
     """True if a client closes its connection to a neighbour of whose last piece it hears: it is not interested yet.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -252,19 +251,6 @@ def test_an_attempt_to_connect_has_15_s_for_the_syn_and_10_for_the_handshake(
 ) -> None:
     assert rules.gives_up(LIBTORRENT, reached, failures, waited) == up
     assert not rules.gives_up(C, reached, failures, waited)
-
-
-def test_three_attempts_may_fail() -> None:
-    assert [rules.reconnects(LIBTORRENT, failures) for failures in (0, 2, 3)] == [True, True, False]
-    assert not rules.reconnects(C, 0)
-
-
-def test_connections_are_cut_after_a_minute_of_silence_and_two_seconds_of_deafness() -> None:
-    y = SimpleNamespace(busy_at=10.0, unchoked_at=40.0, choked_at=50.0)
-    assert [rules.is_idle(LIBTORRENT, y, t) for t in (99.0, 101.0)] == [False, True]
-    assert [rules.asks_too_late(LIBTORRENT, y, t) for t in (52.0, 52.1)] == [False, True]
-    assert not rules.is_idle(C, y, 1e6)
-    assert not rules.asks_too_late(C, y, 1e6)
 
 
 def test_a_new_connection_has_a_slot_while_one_is_free() -> None:
