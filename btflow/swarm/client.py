@@ -162,7 +162,7 @@ class Client(FrozenModel):
     idle_timeout: Duration = 0.0
     """A seed closes a connection that it serves if nothing was asked or sent there for so long [s]; 0: never."""
     reconnect_interval: Duration = 0.0
-    """It tries so long after a connection ended to make it again, after n failures n + 1 times as long [s]; 0: never."""
+    """It tries so long after a connection ended to make it again; n failures: n + 1 times as long [s]; 0: never."""
     max_failures: Count = 0
     """Attempts that may fail one after the other; ``reconnect_interval``."""
     choke_grace: Duration = 0.0

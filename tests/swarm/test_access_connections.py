@@ -57,7 +57,7 @@ def test_a_slot_before_interest_saves_a_round_trip(preemptive: bool, trips: int)
 
 
 def test_data_that_nagles_rule_holds_leaves_with_the_next_ack() -> None:
-    """Over uTP of libtorrent a message waits for no more than one segment from the other side, if the window has room."""
+    """Over uTP of libtorrent a message waits for one segment from the other side at most, if the window has room."""
     common = {"client": client(), "utp": "utp-libtorrent", "opens": ["utp"], "accepts": ["utp"]}
     slow = {"uplink": made.way("100 kB/s", "8 packets"), "downlink": made.way("8 Mbit/s")}
     program = made.program(made.leechers(3, access=slow), common=common, seed={"access": slow}, paths={"rtt": "60 ms"})
@@ -67,7 +67,7 @@ def test_data_that_nagles_rule_holds_leaves_with_the_next_ack() -> None:
         for i in (int(flow) for flow in made.live(x)):
             f = x.net.flow[i]
             came, left = int(x.net.flow[f.reverse].log), f.wrote - f.cut
-            held = 0 < left and f.flight - f.short + left / f.mss <= f.cwnd and f.waiting_retransmit == 0
+            held = left > 0 and f.flight - f.short + left / f.mss <= f.cwnd and f.waiting_retransmit == 0
             if not held or waits.get(i, (-1, 0))[0] != f.cut:
                 waits[i] = int(f.cut), came
             longest = max(longest, came - waits[i][1])

@@ -208,7 +208,9 @@ def join(s, h, t, trips):
     if greeting > 0:
         choking_ranked.send_extended(s, h, greeting, t)
     rtt, _ = path(s, p, np.int64(e.mate) >> s.rules.slot_bits)
-    if s.peer[p].n_known > 0 and rules.serves_first(client_of(s, p), choking_ranked.served(s, p), s.peer[p].upload_slots):
+    if s.peer[p].n_known > 0 and rules.serves_first(
+        client_of(s, p), choking_ranked.served(s, p), s.peer[p].upload_slots
+    ):
         trips = 0.0  # UNCHOKE goes with the bitfield
     if rtt > 0.0 and not ends.super_seeding(s, p):  # what that one shows, and who wants it, is known by connection
         ends.post(s, t + trips * rtt, state.BITFIELD, h, state.NIL, e.generation)

@@ -348,7 +348,7 @@ def give_up_late(s, p, t):
             give_up(s, h, t)
 
 
-# -- connections that are cut, and tried again: at full fidelity alone --------------------------------------------------
+# -- connections that are cut, and tried again: at full fidelity alone -------------------------------------------------
 
 
 @kernel
@@ -367,12 +367,12 @@ def drop_idle(s, p, t):
     served = state.UNCHOKED | state.INTERESTED_IN_US
     for h in range(base, base + s.peer[p].top):
         c = s.conn[h]
-        if c.state == state.OPEN and s.up[h] & served == served and c.up_head == c.up_seen:
-            if is_idle(ends.client_of(s, p), s.tally[h], t):
-                q = ends.neighbour(s, h)
-                close(s, h, t)
-                try_later(s, p, q, 0, t)
-                try_later(s, q, p, 0, t)
+        waits = c.state == state.OPEN and s.up[h] & served == served and c.up_head == c.up_seen
+        if waits and is_idle(ends.client_of(s, p), s.tally[h], t):
+            q = ends.neighbour(s, h)
+            close(s, h, t)
+            try_later(s, p, q, 0, t)
+            try_later(s, q, p, 0, t)
 
 
 @kernel
@@ -396,7 +396,7 @@ def try_later(s, p, q, failures, t):
 @kernel
 def reconnect(s, p, q, failures, t):
     """Peer `p` tries again to reach `q`."""
-    if ends.left(s, p) or ends.seeding(s, p) and ends.seeding(s, q):
+    if ends.left(s, p) or (ends.seeding(s, p) and ends.seeding(s, q)):
         return
     tracker.learn(s, p, q, t, ends.left, connected_to, connect)
     base = p << s.rules.slot_bits

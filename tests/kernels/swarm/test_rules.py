@@ -243,8 +243,14 @@ def test_how_many_connections_are_opened_and_taken() -> None:
 
 @pytest.mark.parametrize(
     ("reached", "failures", "waited", "up"),
-    [(False, 0, 15.0, False), (False, 0, 15.1, True), (False, 2, 21.0, False), (False, 2, 21.1, True)]
-    + [(True, 2, 10.0, False), (True, 2, 10.1, True)],
+    [
+        (False, 0, 15.0, False),
+        (False, 0, 15.1, True),
+        (False, 2, 21.0, False),
+        (False, 2, 21.1, True),
+        (True, 2, 10.0, False),
+        (True, 2, 10.1, True),
+    ],
 )
 def test_an_attempt_to_connect_has_15_s_for_the_syn_and_10_for_the_handshake(
     reached: bool, failures: int, waited: float, up: bool
