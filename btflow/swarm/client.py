@@ -156,7 +156,7 @@ class Client(FrozenModel):
     upload_unit: Bytes
     """Bytes that one turn of the upload limiter may write [B]."""
     connect_timeout: Duration = 0.0
-    """An attempt to connect ends if its SYN is not answered by then [s]; ``handshake_timeout``."""
+    """An attempt to connect ends if its SYN is not answered by then [s]; 0: never."""
     handshake_timeout: Duration = 0.0
     """An attempt to connect ends if its handshake is not answered by then [s]; 0: never."""
     idle_timeout: Duration = 0.0
@@ -166,7 +166,7 @@ class Client(FrozenModel):
     max_failures: Count = 0
     """Attempts that may fail one after the other; ``reconnect_interval``."""
     choke_grace: Duration = 0.0
-    """It closes the connection to whom it choked if he asks later than so long after that [s]; 0: never."""
+    """A neighbour that asks for a block later than so long after a CHOKE loses the connection [s]; 0: never."""
     preemptive_unchoke: Flag = False
     """Whether one who has a piece serves a new connection while a slot is free, before anybody is interested."""
     drops_seeds: Flag = False
@@ -205,7 +205,7 @@ class Client(FrozenModel):
         if self.request_interval > 0.0:
             return self.request_interval
         timed = self.mixed_mode == "peer-proportional" or any(
-            (self.retry_interval, self.exchange_interval, self.handshake_timeout, self.idle_timeout)
+            (self.retry_interval, self.exchange_interval, self.connect_timeout, self.handshake_timeout, self.idle_timeout)
         )
         return SECOND if timed else 0.0
 
