@@ -204,9 +204,8 @@ class Client(FrozenModel):
         """Time between two looks of the client at all its connections [s]; 0 if its rules need none."""
         if self.request_interval > 0.0:
             return self.request_interval
-        timed = self.mixed_mode == "peer-proportional" or any(
-            (self.retry_interval, self.exchange_interval, self.connect_timeout, self.handshake_timeout, self.idle_timeout)
-        )
+        waits = (self.retry_interval, self.exchange_interval, self.idle_timeout)
+        timed = self.mixed_mode == "peer-proportional" or any((*waits, self.connect_timeout, self.handshake_timeout))
         return SECOND if timed else 0.0
 
     def upload_slots(self, upload_limit: float) -> int:

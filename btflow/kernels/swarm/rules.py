@@ -625,8 +625,8 @@ MORE_TIME = 3.0  # for each failure [s] (libtorrent peer_connection.cpp, second_
 def gives_up(r, reached, failures, waited):
     """True if a client gives up an attempt to connect that has waited for an answer so long [s].
 
-    First it waits for the answer to its SYN, longer after each failure, then for the answer to its handshake (libtorrent
-    peer_connection.cpp, second_tick).
+    First it waits for the answer to its SYN, longer after each failure, then for the answer to its handshake
+    (libtorrent peer_connection.cpp, second_tick).
     """
     most = r.handshake_timeout if reached else r.connect_timeout
     return most > 0.0 and waited > most + (0.0 if reached else MORE_TIME * failures)
