@@ -14,10 +14,20 @@ import numpy as np
 from btflow.kernels.access import state
 from btflow.kernels.calendar import give_node
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.link import sender
+from btflow.kernels.link import scoreboard, sender
 from btflow.kernels.link.events import schedule, source
 from btflow.kernels.link.laws import utp_libtorrent
-from btflow.kernels.link.state import ACK_TIMER, CONNECTING, FOREVER, IDLE as CLOSED, NONE, PAST, RTO_TIMER, SEND_TIMER
+from btflow.kernels.link.state import (
+    ACK_TIMER,
+    CONNECTED,
+    CONNECTING,
+    FOREVER,
+    IDLE as CLOSED,
+    NONE,
+    PAST,
+    RTO_TIMER,
+    SEND_TIMER,
+)
 from btflow.kernels.swarm import peer_set
 from btflow.kernels.swarm.ends import mate
 from btflow.kernels.swarm.state import OPENS_TCP, OPENS_UTP
@@ -243,14 +253,25 @@ def syn_tries(f):
 
 
 @kernel
+def breaks(net, i, f, t):
+    """True if uTP of libtorrent gives up connection `f`: its timer fires, and the first packet left too often."""
+    if f.running != CONNECTED or f.rto_at > t or not utp_libtorrent.rules(f):
+        return False
+    return scoreboard.segment(net, i, f.una).sendings >= utp_libtorrent.SENDINGS
+
+
+@kernel
 def timer(x, i, t):
     """The retransmission timer of flow `i`: a SYN is repeated, or the other transport is tried."""
     s, net = x.swarm, x.net
     f = net.flow[i]
-    if f.running != CONNECTING or f.rto_at > t:
-        sender.rto_timer(net, i, f, t)
-        return
     h = end_of(s, i)
+    if f.running != CONNECTING or f.rto_at > t:
+        if breaks(net, i, f, t):
+            peer_set.cut_off(s, h, t)
+        else:
+            sender.rto_timer(net, i, f, t)
+        return
     p = h >> s.rules.slot_bits
     most = 1 if s.peer[p].transports & state.IN_PARALLEL != 0 else syn_tries(f)
     second = second_choice(s, p) if s.rules.split == 0 else NONE

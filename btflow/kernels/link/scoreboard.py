@@ -49,6 +49,7 @@ def mark_arrived(net, i, f, number):
         return False
     if seg.bits & LOST and not seg.bits & RETRANSMITTED:
         f.waiting_retransmit -= 1
+        f.unexpected += f.train - lacks(f, seg)
     else:
         f.flight -= 1
         f.short -= lacks(f, seg)

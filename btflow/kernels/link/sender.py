@@ -73,7 +73,7 @@ def ack_arrives(net, i, f, t, position, stamp, owd):
     if acked > 0 or f.srtt < 0.0 or f.detection == state.RACK:  # the first too if something before it is missing
         take_rtt(net, i, f, t, stamp)
     laws.sample(net, i, f, t, float(arrived * f.train) - f.came_short)
-    f.came_short = 0.0
+    f.came_short = f.unexpected = 0.0
     if f.tail_probe:
         recovery.probe_answered(net, i, f, t)
     if acked > 0 and f.phase == state.LOSS and f.detection == state.RACK and stamp < f.expired_at:
@@ -289,7 +289,8 @@ def send_new(net, i, f, t, segments):
     number = f.nxt
     f.nxt += segments
     for j in range(number, f.nxt):
-        scoreboard.segment(net, i, j).bits = 0
+        seg = scoreboard.segment(net, i, j)
+        seg.bits = seg.sendings = 0
     if f.app == state.STREAM:
         cut(f, scoreboard.segment(net, i, number))
     elif scoreboard.counts_bytes(f):
@@ -368,6 +369,7 @@ def transmit(net, i, f, t, number, segments):
     for j in range(number, number + segments):
         seg = scoreboard.segment(net, i, j)
         seg.sent = t
+        seg.sendings += 1
         seg.delivered = f.delivered
         seg.delivered_at = f.delivered_at
         seg.first_sent = f.first_sent

@@ -277,6 +277,7 @@ FLOW = record("""
     f8 short  # what segments on the way lack to full ones,
     f8 came_short  # ... those newly known to have arrived
     f8 lacked  # ... and all that arrived [segments]
+    f8 unexpected  # newly known to have arrived, though held lost and not sent again [segments]
     # -- counted from the warm-up on, as goodput, sent and rtt_sum
     f8 resent
     i8 timeouts
@@ -306,7 +307,8 @@ FLOW = record("""
 """)
 
 SEGMENT = record("""  # of one train of the window, by number modulo the ring
-    i8 bits
+    i4 bits
+    i4 sendings  # how often it left
     f8 sent  # last time it left
     i8 mark  # a retransmission: the highest new segment sent by then
     f8 delivered  # what had been delivered when it left, when that was known, and the sending time of

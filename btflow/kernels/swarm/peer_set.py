@@ -377,7 +377,7 @@ def drop_idle(s, p, t):
 
 @kernel
 def cut_off(s, h, t):
-    """Who asks though it is choked loses the connection of end `h`; both sides try again, the other one first."""
+    """Peer of end `h` ends the connection, for it has failed; both sides try again, the other one first."""
     p, q = h >> s.rules.slot_bits, ends.neighbour(s, h)
     close(s, h, t)
     try_later(s, p, q, 1, t)

@@ -3,7 +3,8 @@
 An ACK moves the window only if that was full before it (`saturated`). In slow start it grows by what was acknowledged,
 until the delay reaches the target (ssthresh is half of the window then) or a loss is found (ssthresh is what is left);
 every timeout begins slow start anew, and one that would pass ssthresh ends it. Else the window moves by
-max_gain (target - delay) / target x part of the flight that is acknowledged (do_ledbat).
+max_gain (target - delay) / target x part of the flight that is acknowledged (do_ledbat). After a timeout too early
+that part is many times the whole: what the timer held lost is no more on the way, and arrives all the same.
 
 A loss leaves `beta` of the window, at least a packet; not within `loss_gap` after the last time, nor if the packet had
 left before that (experienced_loss). What is found lost goes again at once, whatever the window (resend_packet).
@@ -17,7 +18,8 @@ Packets are small at first. One at a time is as large as half of the way to the 
 
 The timer starts anew with every packet that comes, and looks every TICK. RTO = max(rto_min, mean + 2 mean deviations),
 the latter over SAMPLES at least; 2**(n-1) s more after n timeouts. Each timeout with nothing on the way leaves
-`decay_idle` of the window (tick, packet_timeout).
+`decay_idle` of the window (tick, packet_timeout). The connection ends when it fires once more after the first packet
+on the way has left SENDINGS times.
 """
 
 import math
@@ -34,6 +36,7 @@ TICK = 0.5  # [s] (settings_pack.cpp, tick_interval 500; session_impl.cpp, on_ti
 MOST_TIMEOUTS = 64.0  # seven in a row, 2**6: from there on rto_max (packet_timeout)
 CLOCK = 1e-6  # its resolution [s]
 HEADER = 20.0  # uTP's, in m_mtu [B]
+SENDINGS = 3  # settings_pack.cpp, utp_num_resends (tick counts the first one too)
 SMALLEST = 528.0  # payload that every path takes [B]: 576 less the headers (packet_pool.hpp, TORRENT_INET_MIN_MTU)
 PROBES_ABOVE = 3.0  # packets that the window must hold for a larger one to be tried (send_pkt)
 
@@ -114,9 +117,10 @@ def steer(f, t, acked, flight):
     if f.queueing >= f.target and f.opening == 1:
         f.opening = 0
         f.ssthresh = math.floor(0.5 * f.cwnd * f.mss) / f.mss
-    if t - f.maxed_at > f.gate:
+    before = flight + acked - f.unexpected
+    if t - f.maxed_at > f.gate or before <= 0.0:
         return
-    gain = f.max_gain * acked / (flight + acked) * (f.target - f.queueing) / f.target
+    gain = f.max_gain * acked / before * (f.target - f.queueing) / f.target
     if f.opening == 1 and f.cwnd + acked > f.ssthresh:
         f.opening = 0
     if f.opening == 1:
