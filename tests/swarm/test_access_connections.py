@@ -19,11 +19,12 @@ def client(**constants: Any) -> dict[str, Any]:
     return {"base": "libtorrent-2", "max_allow_in": 16, "max_initiate": 16, "max_uploads": 2, **constants}
 
 
-def connections(count: int, rtt: str, until: float, **constants: Any) -> int:
-    """Return how many connections the seed has had until then [s]."""
-    common = {"client": client(**constants), "tcp": "cubic-6"}
+def connections(count: int, rtt: str, until: float, way: str = "tcp", loss: float = 0.0, **constants: Any) -> int:
+    """Return how often the seed's connections have begun or ended until then [s]."""
+    ways = [way]
+    common = {"client": client(**constants), "tcp": "cubic-6", "utp": "utp-libtorrent", "opens": ways, "accepts": ways}
     program = made.program(
-        made.leechers(count), seed=SLOW_SEED, common=common, paths={"rtt": rtt}, swarm={"file_size": "2 MiB"}
+        made.leechers(count), seed=SLOW_SEED, common=common, paths={"rtt": rtt, "loss": loss}, swarm={"file_size": "2 MiB"}
     )
     for s, _, _ in made.steps(program, 200):
         if s.clock.now[0] > until:
@@ -36,6 +37,12 @@ def test_who_asks_long_after_a_choke_is_cut_off_and_comes_again() -> None:
     assert connections(8, "1 s", 300.0, choke_grace="2 s", idle_timeout="0 s") > connections(
         8, "1 s", 300.0, choke_grace="0 s", idle_timeout="0 s"
     )
+
+
+def test_utp_of_libtorrent_gives_up_what_left_three_times() -> None:
+    """One packet in five is lost: each connection ends now and then, over TCP none."""
+    alone = {"choke_grace": "0 s", "idle_timeout": "0 s"}
+    assert connections(4, "100 ms", 300.0, "utp", 0.2, **alone) > connections(4, "100 ms", 300.0, "tcp", 0.2, **alone)
 
 
 @pytest.mark.parametrize(("preemptive", "trips"), [(True, 0), (False, 1)])

@@ -137,6 +137,14 @@ def test_slow_start_of_libtorrent_doubles_until_the_target_and_again_to_half_of_
     assert 32 < windows[4] < 36
 
 
+@pytest.mark.parametrize(("unexpected", "times"), [(0.0, 1), (1.75, 8), (2.0, 0)])
+def test_a_timeout_too_early_lets_the_window_of_libtorrent_leap(unexpected: float, times: int) -> None:
+    """Two segments arrive, of which the timer held some lost: the gain counts them over what was on the way."""
+    x = Driver("utp", max_gain=3000 / 1451, **{**LIBTORRENT, "cwnd": 2})
+    x.flow.opening, x.flow.nxt, x.flow.unexpected = 0, 2, unexpected
+    assert x.ack(0.1, 0.1, 0.05, 2) == pytest.approx(2 + times * 3000 / 1451)
+
+
 @given(st.lists(st.tuples(st.floats(0.0, 0.3), st.floats(0.0, 0.5)), min_size=1, max_size=30))
 def test_libtorrent_answers_no_loss_of_what_left_before_the_last(losses: list[tuple[float, float]]) -> None:
     x, t, fell, window = Driver("utp", **{**LIBTORRENT, "cwnd": 100}), 0.0, -math.inf, 100.0
