@@ -268,7 +268,7 @@ def timer(x, i, t):
     h = end_of(s, i)
     if f.running != CONNECTING or f.rto_at > t:
         if breaks(net, i, f, t):
-            peer_set.cut_off(s, h, t)
+            peer_set.part(s, h, 1, t)
         else:
             sender.rto_timer(net, i, f, t)
         return

@@ -183,6 +183,8 @@ def take(s, n, t):
         tracker.reply(s, target, t, left, serves_as_seed, peer_set.connected_to, peer_set.connect)
     elif kind == state.TRACKER_CHECK:
         tracker.check(s, target, t, left, post, peer_set.ask_tracker)
+    elif kind == state.RECONNECT:
+        peer_set.reconnect(s, target, piece, t)
     elif kind == state.LEAVE:
         bring_up(s, target, t)
         base = target << s.rules.slot_bits

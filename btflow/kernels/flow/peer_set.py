@@ -262,8 +262,27 @@ def close_to_seeds(s, p, t):
             continue
         q = ends.neighbour(s, h)
         others = s.rules.pieces - s.peer[q].n_log > bits.has_piece(s.lacks, q, last)
-        if ends.told_all(s, q) or rules.drops(client_of(s, q), others):
+        if ends.told_all(s, q):
             close(s, h, t)
+        elif rules.drops(client_of(s, q), others):
+            close(s, h, t)
+            try_later(s, p, q, t)
+            try_later(s, q, p, t)
+
+
+@kernel
+def try_later(s, p, q, t):
+    """Peer `p` tries to reach `q` once more (as `kernels/swarm/peer_set.py`)."""
+    interval = client_of(s, p).reconnect_interval
+    if interval > 0.0:
+        ends.post(s, t + interval, state.RECONNECT, p, q, state.ANY)
+
+
+@kernel
+def reconnect(s, p, q, t):
+    """Peer `p` tries again to reach `q`."""
+    if not ends.left(s, p) and not (ends.seeding(s, p) and ends.seeding(s, q)):
+        tracker.learn(s, p, q, t, ends.left, connected_to, connect)
 
 
 @kernel

@@ -167,7 +167,7 @@ def receive(s, kind, h, arg, t):
         piece_arrived(s, h, arg, t)
     elif kind == state.REQUEST:
         if limiter.too_late(s, h, arg, t):
-            peer_set.cut_off(s, h, t)
+            peer_set.part(s, h, 1, t)
         else:
             limiter.got_request(s, h, arg, t)
     elif kind == state.HAVE:
@@ -308,7 +308,7 @@ def tell(s, h, count, t):
         peer_set.ready(s, g, t)
     while s.told[h] < count:
         if s.told[h] == s.rules.pieces - 1 and rules.drops(ends.client_of(s, q), ends.wanting(s, g)):
-            peer_set.close(s, g, t)
+            peer_set.part(s, g, 0, t)
             return
         piece = np.int64(s.have_log[p, s.told[h]])
         s.told[h] += 1

@@ -348,7 +348,7 @@ def give_up_late(s, p, t):
             give_up(s, h, t)
 
 
-# -- connections that are cut, and tried again: at full fidelity alone -------------------------------------------------
+# -- connections that end, and are tried again -------------------------------------------------------------------------
 
 
 @kernel
@@ -369,18 +369,15 @@ def drop_idle(s, p, t):
         c = s.conn[h]
         waits = c.state == state.OPEN and s.up[h] & served == served and c.up_head == c.up_seen
         if waits and is_idle(ends.client_of(s, p), s.tally[h], t):
-            q = ends.neighbour(s, h)
-            close(s, h, t)
-            try_later(s, p, q, 0, t)
-            try_later(s, q, p, 0, t)
+            part(s, h, 0, t)
 
 
 @kernel
-def cut_off(s, h, t):
-    """Peer of end `h` ends the connection, for it has failed; both sides try again, the other one first."""
+def part(s, h, failures, t):
+    """The peer of end `h` closes the connection, which has failed or not; both sides try again later."""
     p, q = h >> s.rules.slot_bits, ends.neighbour(s, h)
     close(s, h, t)
-    try_later(s, p, q, 1, t)
+    try_later(s, p, q, failures, t)
     try_later(s, q, p, 0, t)
 
 
