@@ -145,6 +145,8 @@ def deliver(x, i, t):
     if mate(s, g) != h:  # the other side has refused, and its end serves another connection by now
         return
     generation = s.conn[g].generation
+    if s.rules.tallied == 1:
+        s.tally[g].choke_read = choke_read(s, f)
     while f.first_message != NONE and s.node[f.first_message].lap <= f.in_order:
         n = f.first_message
         node = s.node[n]
@@ -161,6 +163,21 @@ def deliver(x, i, t):
             return
     if s.rules.tallied == 1 and (f.first_message == NONE or s.node[f.first_message].kind == state.PIECE):
         count(s, h, g, f.in_order, True, t)
+
+
+@kernel
+def choke_read(s, f):
+    """1 if CHOKE is the last of the messages about slots that have come in full, else 0.
+
+    Requests leave when all that has come is read (libtorrent peer_connection.cpp, on_receive_data_impl).
+    """
+    found = 0
+    n = f.first_message
+    while n != NONE and s.node[n].lap <= f.in_order:
+        if s.node[n].kind == state.CHOKE or s.node[n].kind == state.UNCHOKE:
+            found = 1 if s.node[n].kind == state.CHOKE else 0
+        n = s.node[n].next
+    return found
 
 
 @kernel

@@ -15,7 +15,7 @@ def request_more(s, h, lost, n_lost, t):
     """Refill the pipeline of end `h`; with `n_lost` > 0 only from the pieces lost[:n_lost]."""
     p = h >> s.rules.slot_bits
     if s.rules.tallied == 1 and ends.client_of(s, p).picker != BEGUN_FIRST:
-        if ends.client_of(s, p).request_interval == 0.0:
+        if ends.client_of(s, p).request_interval == 0.0 and s.tally[h].choke_read == 0:
             picking_whole.request(s, h, t)
         return
     c = s.conn[h]
@@ -153,6 +153,8 @@ def regain_interest(s, p, lost, n_lost, t):
 @kernel
 def got_choke(s, h, t):
     """CHOKE arrived."""
+    if s.rules.tallied == 1:
+        s.tally[h].choke_read = 0
     if ends.served(s, h):
         if s.rules.tallied == 1:
             rates.settle(s, h, t, True)

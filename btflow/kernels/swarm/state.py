@@ -233,6 +233,7 @@ TALLY = record("""
     i4 held_from  # pieces held_from..held_to-1 are for this connection alone
     i4 held_to
     i4 failures  # attempts to connect that failed one after the other
+    i4 choke_read  # CHOKE has come with what is read: no request goes before that is read, too
     i4 allowed  # pieces of our set that we may ask for while choked
     i4 allows  # pieces of its set that the other side may ask us for
     # an upload limit in shares
