@@ -155,6 +155,8 @@ class Client(FrozenModel):
     """What is kept beyond that of this time is given at once, without waiting for a quota [s]; ``shares``."""
     upload_unit: Bytes
     """Bytes that one turn of the upload limiter may write [B]."""
+    connection_speed: Count = 0
+    """Connections that it opens a second, as many more with the tracker's first reply; 0: all at once."""
     connect_timeout: Duration = 0.0
     """An attempt to connect ends if its SYN is not answered by then [s]; 0: never."""
     handshake_timeout: Duration = 0.0
@@ -205,7 +207,8 @@ class Client(FrozenModel):
         if self.request_interval > 0.0:
             return self.request_interval
         waits = (self.retry_interval, self.exchange_interval, self.idle_timeout)
-        timed = self.mixed_mode == "peer-proportional" or any((*waits, self.connect_timeout, self.handshake_timeout))
+        opens = (self.connection_speed, self.connect_timeout, self.handshake_timeout)
+        timed = self.mixed_mode == "peer-proportional" or any((*waits, *opens))
         return SECOND if timed else 0.0
 
     def upload_slots(self, upload_limit: float) -> int:

@@ -188,7 +188,7 @@ def _clients(classes: Sequence[PeerClass], pieces: int) -> NDArray[np.void]:
 
 def _tallied(client: Client) -> bool:
     """Whether a client has rules that mainline has not: without one of them nothing is counted, or asked, for them."""
-    counted = (client.allowed_fast_set_size, client.pulse, client.write_ahead)
+    counted = (client.allowed_fast_set_size, client.pulse, client.write_ahead)  # a pulse: with `connection_speed`, too
     numbers = (*counted, client.choke_grace, client.reconnect_interval)
     return any(numbers) or any(getattr(client, name) not in plain for name, plain in _WITHOUT_TALLY.items())
 

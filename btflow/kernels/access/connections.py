@@ -274,7 +274,7 @@ def timer(x, i, t):
         return
     p = h >> s.rules.slot_bits
     most = 1 if s.peer[p].transports & state.IN_PARALLEL != 0 else syn_tries(f)
-    second = second_choice(s, p) if s.rules.split == 0 else NONE
+    second = second_choice(s, p) if s.rules.split == 0 and peer_set.takes_utp(s, h) == 0 else NONE
     if second != NONE and x.protocol[h] == first_choice(s, p) and f.tries >= most:
         try_over(x, h, second, t)
     elif f.tries >= last_try(x, h) and i == control_flow(s, h):

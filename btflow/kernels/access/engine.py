@@ -8,7 +8,7 @@ import numpy as np
 
 from btflow.kernels import calendar
 from btflow.kernels.access import connections, sampling, stream, uploads
-from btflow.kernels.access.state import SMALLEST_RING, TOP
+from btflow.kernels.access.state import SMALLEST_RING, TOP, UTP
 from btflow.kernels.compiler.intrinsics import by_ref
 from btflow.kernels.compiler.jit import entry, kernel
 from btflow.kernels.link import parcels, path, queue, receiver, sender, state
@@ -167,6 +167,7 @@ def acknowledged(x, i, number, stamp, owd, t):
         h = connections.end_of(s, i)
         if s.rules.tallied == 1:
             s.tally[h].reached = 1
+            s.tally[h].over_utp = 1 if x.protocol[h] == UTP else 0
             s.tally[h].heard_at = t  # the handshake has a time of its own
         if i == connections.control_flow(s, h):
             if limiter_shares.by_shares(s, h >> s.rules.slot_bits):

@@ -105,7 +105,7 @@ def take(s, n, t):
     elif kind == state.START:
         peer_set.start_client(s, target, t)
     elif kind == state.TRACKER_REPLY:
-        tracker.reply(s, target, t, ends.left, ends.seeding, peer_set.connected_to, peer_set.connect)
+        tracker.reply(s, target, t, ends.left, ends.seeding, peer_set.connected_to, peer_set.connect_boosted)
     elif kind == state.TRACKER_CHECK:
         tracker.check(s, target, t, ends.left, calendar.post, peer_set.ask_tracker)
     elif kind == state.PULSE:
@@ -124,6 +124,8 @@ def pulse(s, p, t):
     if ends.left(s, p):
         return
     calendar.post(s, t + ends.client_of(s, p).pulse, state.PULSE, p, state.NIL, state.ANY)
+    if ends.client_of(s, p).connection_speed > 0:
+        peer_set.connect_more(s, p, t)
     if s.rules.linked == 1:
         peer_set.give_up_late(s, p, t)
     base = p << s.rules.slot_bits

@@ -23,6 +23,8 @@ from btflow.kernels.swarm import (
 from btflow.kernels.swarm.limiter import drop, plan, sync
 from btflow.kernels.swarm.picking import other_is_seed
 
+KNOWN = 32  # bits of a spare address; those above say what is known of it
+
 
 @kernel
 def start_client(s, p, t):
@@ -30,6 +32,8 @@ def start_client(s, p, t):
     s.peer[p].start = t
     calendar.insert(s, s.rules.peers + p, choking_ranked.start_choker(s, p, t))
     calendar.post(s, t + ends.client_of(s, p).check_interval, state.TRACKER_CHECK, p, state.NIL, state.ANY)
+    if s.rules.tallied == 1:
+        s.session[p].boosts = ends.client_of(s, p).connection_speed
     if ends.client_of(s, p).pulse > 0.0:
         calendar.post(s, t + ends.client_of(s, p).pulse, state.PULSE, p, state.NIL, state.ANY)
     ask_tracker(s, p, t)
@@ -52,12 +56,17 @@ def ask_tracker(s, p, t):
 @kernel
 def connected_to(s, p, q):
     """True if peer `p` has a connection to `q`, complete or not."""
+    return end_to(s, p, q) != calendar.NONE
+
+
+@kernel
+def end_to(s, p, q):
+    """The end of peer `p` whose other side is peer `q`; NONE if there is none."""
     base = p << s.rules.slot_bits
-    for slot in range(s.peer[p].top):
-        c = s.conn[base + slot]
-        if c.state != state.FREE and ends.neighbour(s, base + slot) == q:
-            return True
-    return False
+    for h in range(base, base + s.peer[p].top):
+        if s.conn[h].state != state.FREE and ends.neighbour(s, h) == q:
+            return h
+    return calendar.NONE
 
 
 @kernel
@@ -246,7 +255,7 @@ def release(s, h, t):
         return
     if was_open and ends.in_endgame(s, p) and not ends.seeding(s, p):
         requests.endgame_everywhere(s, p, t)
-    for _ in range(s.peer[p].n_spare):
+    for _ in range(s.peer[p].n_spare if ends.client_of(s, p).connection_speed == 0 else 0):
         if not rules.may_initiate(ends.client_of(s, p), s.peer[p].degree):
             break
         s.peer[p].n_spare -= 1
@@ -326,6 +335,7 @@ def give_up(s, h, t):
     """Nobody answers: the attempt to connect ends on both sides."""
     g = ends.mate(s, h)
     p, q = h >> s.rules.slot_bits, g >> s.rules.slot_bits
+    over_utp = takes_utp(s, h)
     failures = s.tally[h].failures + 1 if s.rules.tallied == 1 else 0
     if s.conn[g].state != state.FREE and ends.mate(s, g) == h:
         if s.conn[g].state == state.OPEN:
@@ -333,7 +343,7 @@ def give_up(s, h, t):
         else:
             forget_attempt(s, g)
     release(s, h, t)
-    try_later(s, p, q, failures, t)
+    try_later(s, p, q, failures, over_utp, t)
 
 
 @kernel
@@ -376,31 +386,77 @@ def drop_idle(s, p, t):
 def part(s, h, failures, t):
     """The peer of end `h` closes the connection, which has failed or not; both sides try again later."""
     p, q = h >> s.rules.slot_bits, ends.neighbour(s, h)
+    ours, theirs = takes_utp(s, h), takes_utp(s, ends.mate(s, h))
     close(s, h, t)
-    try_later(s, p, q, failures, t)
-    try_later(s, q, p, 0, t)
+    try_later(s, p, q, failures, ours, t)
+    try_later(s, q, p, 0, theirs, t)
 
 
 @kernel
-def try_later(s, p, q, failures, t):
+def try_later(s, p, q, failures, over_utp, t):
     """Peer `p` tries to reach `q` once more, if it has not failed too often (libtorrent peer_list.cpp)."""
     r = ends.client_of(s, p)
     if r.reconnect_interval > 0.0 and failures < r.max_failures:
         at = t + (failures + 1) * r.reconnect_interval
-        calendar.post(s, at, state.RECONNECT, p, q, np.int32(failures))
+        calendar.post(s, at, state.RECONNECT, p, q, np.int32(2 * failures + over_utp))
 
 
 @kernel
-def reconnect(s, p, q, failures, t):
-    """Peer `p` tries again to reach `q`."""
-    if ends.left(s, p) or (ends.seeding(s, p) and ends.seeding(s, q)):
+def takes_utp(s, h):
+    """1 if the peer of end `h` knows that the other side takes uTP, else 0: it has reached it so before."""
+    return s.tally[h].over_utp if s.rules.tallied == 1 else 0
+
+
+@kernel
+def reconnect(s, p, q, how, t):
+    """Peer `p` tries again to reach `q`, which it knows by `how` (2 x failures + over_utp)."""
+    if ends.left(s, p):
         return
-    tracker.learn(s, p, q, t, ends.left, connected_to, connect)
-    base = p << s.rules.slot_bits
-    for h in range(base, base + s.peer[p].top):
-        c = s.conn[h]
-        if c.state == state.CONNECTING and c.outgoing == state.OUTGOING and ends.neighbour(s, h) == q:
-            s.tally[h].failures = failures
+    peer = s.peer[p]
+    if peer.n_spare < s.spare.shape[1]:
+        s.spare[p, peer.n_spare] = q + (how << KNOWN)
+        peer.n_spare += 1
+        if ends.client_of(s, p).connection_speed == 0:
+            connect_spares(s, p, 1, t)
+
+
+@kernel
+def connect_boosted(s, p, q, t):
+    """As `connect`, where there is a limit for a second only as many as may be opened ahead of it."""
+    if ends.client_of(s, p).connection_speed == 0:
+        return connect(s, p, q, t)
+    session = s.session[p]
+    if session.boosts == 0 or not connect(s, p, q, t):
+        return False
+    session.boosts -= 1
+    session.opened += 1
+    return True
+
+
+@kernel
+def connect_more(s, p, t):
+    """Each second: some more connections, fewer as they near the limit (libtorrent try_connect_more_peers)."""
+    r, session = ends.client_of(s, p), s.session[p]
+    quota = max(r.connection_speed - session.opened, 0)
+    session.opened -= r.connection_speed - quota
+    connect_spares(s, p, min(quota, (r.max_initiate - s.peer[p].degree + 1) // 2), t)
+
+
+@kernel
+def connect_spares(s, p, most, t):
+    """Peer `p` connects to up to `most` of those it knows of."""
+    peer = s.peer[p]
+    while peer.n_spare > 0 and most > 0 and rules.may_initiate(ends.client_of(s, p), peer.degree):
+        known = s.spare[p, peer.n_spare - 1]
+        q, how = known & ((1 << KNOWN) - 1), known >> KNOWN
+        if not (ends.left(s, q) or connected_to(s, p, q) or (ends.seeding(s, p) and ends.seeding(s, q))):
+            if not connect(s, p, q, t):
+                return
+            most -= 1
+            h = end_to(s, p, q)
+            s.tally[h].failures = how >> 1
+            s.tally[h].over_utp = how & 1
+        peer.n_spare -= 1
 
 
 @kernel

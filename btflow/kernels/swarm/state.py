@@ -75,7 +75,7 @@ PULSE = np.int64(23)  # timer of a peer: it looks whether it may ask for more
 WRITABLE = np.int64(24)  # the limiter lets the messages of an end go
 RESUMED = np.int64(25)  # an upload limit of some connections lets an end go on
 EXTENDED = np.int64(26)  # an extended message of so many bytes
-RECONNECT = np.int64(27)  # timer of a peer: it tries again to reach peer `arg`; `generation` are its failures
+RECONNECT = np.int64(27)  # timer of a peer: it tries again to reach peer `arg`; `generation` says how (peer_set.reconnect)
 KINDS = np.int64(28)  # their number
 
 # Rules that a client names, in the order of client.RULES: values of fields of its record (swarm/program.py, CLIENT).
@@ -233,6 +233,7 @@ TALLY = record("""
     i4 held_from  # pieces held_from..held_to-1 are for this connection alone
     i4 held_to
     i4 failures  # attempts to connect that failed one after the other
+    i4 over_utp  # that the other side takes uTP is known
     i4 choke_read  # CHOKE has come with what is read: no request goes before that is read, too
     i4 allowed  # pieces of our set that we may ask for while choked
     i4 allows  # pieces of its set that the other side may ask us for
@@ -281,6 +282,8 @@ SESSION = record("""
     i4 met  # peers that were noted
     i4 news  # length of the message that says who is new [B]
     i4 closed  # whether a connection was closed
+    i4 opened  # connections opened ahead of their second
+    i4 boosts  # that may still be
 """)
 
 NODE = record("""
