@@ -8,6 +8,7 @@ import access_made as made
 import numpy as np
 import pytest
 
+import btflow
 from btflow.kernels.swarm.state import OPEN, UNCHOKED
 
 SLOW_SEED = {"access": {"uplink": made.way("20 kB/s", "200 packets"), "downlink": made.way("8 Mbit/s")}}
@@ -81,3 +82,40 @@ def test_data_that_nagles_rule_holds_leaves_with_the_next_ack() -> None:
             lost += int(f.waiting_retransmit)
     assert lost > 0
     assert longest <= 1
+
+
+def test_no_more_connections_are_opened_at_once_than_the_client_opens_in_a_second() -> None:
+    """Thirty with the tracker's first reply, the others a second or two later; in the end all know each other."""
+    count, at_once = 50, 0
+    common = {"client": client(max_allow_in=64, max_initiate=64), "tcp": "cubic-6"}
+    program = made.program(made.leechers(count), common=common, paths={"rtt": "100 ms"})
+    before = np.zeros(count + 1, int)
+    most = 0
+    for s, _, _ in made.steps(program, 1):
+        degree = np.array(s.peer["degree"])
+        at_once = max(at_once, int((degree - before).max()))
+        most = max(most, int(degree.min()))
+        before = degree
+        if s.clock.now[0] > 12.0:
+            break
+    assert at_once == 30
+    assert most >= count - 1
+
+
+@pytest.mark.parametrize("fidelity", ["full", "flow"])
+def test_who_dropped_a_seed_too_early_calls_it_a_minute_later(fidelity: str) -> None:
+    """Who lacks only a neighbour's last piece drops it; without a second call the last ones wait for others."""
+
+    def last(interval: str) -> float:
+        fast = {"uplink": made.way("100 Mbit/s", "1000 packets"), "downlink": made.way("100 Mbit/s", "1000 packets")}
+        common = {"client": client(reconnect_interval=interval, max_uploads=4), "tcp": "cubic-6", "access": fast}
+        scenario = made.scenario(
+            made.leechers(16, upload_limit="40 kB/s"),
+            seed={"upload_limit": "15 kB/s"},
+            common=common,
+            swarm={"file_size": "2 MiB", "piece_size": "128 KiB"},
+        )
+        result = btflow.simulate(scenario, replicas=4, seed=1, fidelity=fidelity)
+        return float(result["completion_time"].max("peer").mean())
+
+    assert last("60 s") < last("0 s")
