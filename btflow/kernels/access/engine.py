@@ -193,6 +193,8 @@ def data(x, i, number, stamp, defers, t):
         if i < s.rules.peers << s.rules.slot_bits and not connections.accepts(s, g >> s.rules.slot_bits, x.protocol[h]):
             return
         net.flow[connections.control_flow(s, g)].opened = t
+        if s.rules.tallied == 1 and x.protocol[h] == UTP:
+            s.tally[g].reached = 1
     if defers == 1 and net.flow[i].reverse != calendar.NONE:
         back = np.int64(net.flow[i].reverse)
         if net.flow[back].running == state.CONNECTED:

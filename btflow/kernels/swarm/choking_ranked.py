@@ -120,13 +120,26 @@ def start_choker(s, p, t):
 
 
 @kernel
+def connections(s, p):
+    """How many connections peer `p` has; over uTP one that comes in counts from its SYN on."""
+    degree = np.int64(s.peer[p].degree)
+    if degree > 0:
+        return degree
+    base = p << s.rules.slot_bits
+    for h in range(base, base + s.peer[p].top):
+        if s.conn[h].state != state.FREE and s.tally[h].reached == 1:
+            degree += 1
+    return degree
+
+
+@kernel
 def tick(s, p, t):
     """The choker's timer has run out; the node of the next one is posted already."""
     r, session = client_of(s, p), s.session[p]
     if r.choker != state.BY_LAST_ROUND:
         rechoke(s, p, t, rules.renews(r, session, t))
         return
-    if rules.begins_round(r, session, np.int64(s.peer[p].degree), t):
+    if rules.begins_round(r, session, connections(s, p), t):
         n = rank(s, p, t)
         keep_first(s, r, session, n, np.int64(s.peer[p].upload_slots), t)
         serve_kept(s, r, p, n, t)
