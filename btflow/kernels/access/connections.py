@@ -29,7 +29,7 @@ from btflow.kernels.link.state import (
     SEND_TIMER,
 )
 from btflow.kernels.swarm import peer_set
-from btflow.kernels.swarm.ends import mate
+from btflow.kernels.swarm.ends import client_of, mate
 from btflow.kernels.swarm.state import OPENS_TCP, OPENS_UTP
 
 
@@ -253,6 +253,16 @@ def syn_tries(f):
 
 
 @kernel
+def calls_back(s, h):
+    """True if the other side of `h` tries to reach us by uTP now: it has heard of us by peer exchange, not from us."""
+    if s.rules.tallied == 0 or s.tally[h].answers == 1:
+        return False
+    p, q = h >> s.rules.slot_bits, mate(s, h) >> s.rules.slot_bits
+    knows = client_of(s, p).exchange_interval > 0.0 and client_of(s, q).exchange_interval > 0.0
+    return knows and first_choice(s, q) == state.UTP and accepts(s, p, state.UTP)
+
+
+@kernel
 def breaks(net, i, f, t):
     """True if uTP of libtorrent gives up connection `f`: its timer fires, and the first packet left too often."""
     if f.running != CONNECTED or f.rto_at > t or not utp_libtorrent.rules(f):
@@ -276,7 +286,10 @@ def timer(x, i, t):
     most = 1 if s.peer[p].transports & state.IN_PARALLEL != 0 else syn_tries(f)
     second = second_choice(s, p) if s.rules.split == 0 and peer_set.takes_utp(s, h) == 0 else NONE
     if second != NONE and x.protocol[h] == first_choice(s, p) and f.tries >= most:
-        try_over(x, h, second, t)
+        if calls_back(s, h):
+            peer_set.call_back(s, h, t)
+        else:
+            try_over(x, h, second, t)
     elif f.tries >= last_try(x, h) and i == control_flow(s, h):
         peer_set.give_up(s, h, t)
     else:

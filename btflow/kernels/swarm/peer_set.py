@@ -333,17 +333,32 @@ def leave(s, p, t):
 @kernel
 def give_up(s, h, t):
     """Nobody answers: the attempt to connect ends on both sides."""
-    g = ends.mate(s, h)
-    p, q = h >> s.rules.slot_bits, g >> s.rules.slot_bits
+    p, q = h >> s.rules.slot_bits, ends.neighbour(s, h)
     over_utp = takes_utp(s, h)
     failures = s.tally[h].failures + 1 if s.rules.tallied == 1 else 0
+    end_attempt(s, h, t)
+    try_later(s, p, q, failures, over_utp, t)
+
+
+@kernel
+def end_attempt(s, h, t):
+    """The attempt to connect of end `h` ends on both sides."""
+    g = ends.mate(s, h)
     if s.conn[g].state != state.FREE and ends.mate(s, g) == h:
         if s.conn[g].state == state.OPEN:
             release(s, g, t)
         else:
             forget_attempt(s, g)
     release(s, h, t)
-    try_later(s, p, q, failures, over_utp, t)
+
+
+@kernel
+def call_back(s, h, t):
+    """Nobody answers end `h`, and the other side, which knows of it from others, tries in its place."""
+    p, q = h >> s.rules.slot_bits, ends.neighbour(s, h)
+    end_attempt(s, h, t)
+    if rules.may_initiate(ends.client_of(s, q), s.peer[q].degree) and connect(s, q, p, t):
+        s.tally[end_to(s, q, p)].answers = 1
 
 
 @kernel

@@ -234,6 +234,7 @@ TALLY = record("""
     i4 held_to
     i4 failures  # attempts to connect that failed one after the other
     i4 over_utp  # that the other side takes uTP is known
+    i4 answers  # an attempt to connect to whom an attempt to connect to us has failed
     i4 choke_read  # CHOKE has come with what is read: no request goes before that is read, too
     i4 allowed  # pieces of our set that we may ask for while choked
     i4 allows  # pieces of its set that the other side may ask us for
