@@ -49,6 +49,12 @@ int wire_size(Packet const &p) {
   return p.overhead + (p.type == Packet::type_t::payload ? int(p.buffer.size()) : 0);
 }
 
+// libsimulator's sockets do not repeat SYN and its answer: whatever is dropped comes again here, after 1, 2 and 4 s
+// (models/stacks/linux-6.toml; by then libtorrent has given up).
+constexpr double SYN_TIMEOUT = 1.0;
+
+bool of_handshake(Packet const &p) { return p.type == Packet::type_t::syn || p.type == Packet::type_t::syn_ack; }
+
 void Link::account() {
   Time const now = Clock::now();
   double const passed = std::chrono::duration<double>(now - m_looked).count();
@@ -66,7 +72,9 @@ void Link::watch(bool on) {
 
 double Link::mean_queue() const { return rate > 0.0 && m_time > 0.0 ? m_area / m_time / rate : 0.0; }
 
-void Link::incoming_packet(Packet p) {
+void Link::incoming_packet(Packet p) { offer(std::move(p), SYN_TIMEOUT); }
+
+void Link::offer(Packet p, double wait) {
   ++packets;
   bytes += wire_size(p);
   if (rate <= 0.0) {
@@ -75,6 +83,10 @@ void Link::incoming_packet(Packet p) {
   }
   if (m_busy && int(m_waiting.size()) >= room) {
     ++dropped;
+    if (of_handshake(p) && wait < 8.0 * SYN_TIMEOUT) {
+      auto held = std::make_shared<Packet>(std::move(p));
+      calendar().at(after(wait), [self = shared_from_this(), held, wait] { self->offer(std::move(*held), 2.0 * wait); });
+    }
     return;
   }
   account();
@@ -98,11 +110,12 @@ void Link::serve() {
 }
 
 void Core::incoming_packet(Packet p) {
-  // the handshakes of libsimulator's sockets are not repeated
-  bool const may_be_lost = p.type == Packet::type_t::payload || p.type == Packet::type_t::ack;
-  if (loss > 0.0 && may_be_lost && std::uniform_real_distribution<>()(*random) < loss) return;
+  bool const may_be_lost = of_handshake(p) || p.type == Packet::type_t::payload || p.type == Packet::type_t::ack;
+  bool const lost = loss > 0.0 && may_be_lost && std::uniform_real_distribution<>()(*random) < loss;
+  if (lost && !of_handshake(p)) return;
+  double const late = lost ? SYN_TIMEOUT : 0.0;
   auto held = std::make_shared<Packet>(std::move(p));
-  calendar().at(after(delay), [held] { sim::forward_packet(std::move(*held)); });
+  calendar().at(after(delay + late), [held] { sim::forward_packet(std::move(*held)); });
 }
 
 sim::route Network::channel_route(sim::asio::ip::address from, sim::asio::ip::address to) {

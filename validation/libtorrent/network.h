@@ -61,6 +61,7 @@ struct Link : sim::sink, std::enable_shared_from_this<Link> {
   std::int64_t packets = 0, dropped = 0, bytes = 0;
 
  private:
+  void offer(Packet p, double wait);  // a SYN that is dropped comes again then [s]
   void serve();
   void account();
 
