@@ -26,7 +26,7 @@ def connect(net, i, f, t, stamp):
     f.backoff = 1.0
     f.cwnd = f.initial_window
     f.ssthresh = state.FOREVER
-    f.top = f.top2 = f.top3 = state.NONE
+    f.top = f.top2 = f.top3 = f.top4 = state.NONE
     recovery.start_rack(f)
     recovery.start_probing(f)
     f.delivered_at = t

@@ -121,6 +121,7 @@ FLOW = record("""
     i8 top  # highest segment known to have arrived
     i8 top2  # and those before it, in order
     i8 top3
+    i8 top4
     i8 judged  # segments before it have been judged lost or not
     f8 delivered  # segments known to have arrived, in all
     f8 delivered_at first_sent

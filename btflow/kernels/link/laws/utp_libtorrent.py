@@ -7,7 +7,8 @@ max_gain (target - delay) / target x part of the flight that is acknowledged (do
 that part is many times the whole: what the timer held lost is no more on the way, and arrives all the same.
 
 A loss leaves `beta` of the window, at least a packet; not within `loss_gap` after the last time, nor if the packet had
-left before that (experienced_loss). What is found lost goes again at once, whatever the window (resend_packet).
+left before that (experienced_loss). What is found lost goes again at once, whatever the window (resend_packet); an ACK
+shows FOUND_AT_ONCE at most, those beyond the first by four packets behind them (parse_sack).
 
 The delay is the least of the last `filter` samples, fewer at the start, at most the RTT. Where the least delay of what
 comes back falls, by less than SHIFT, the base of ours rises by that: libtorrent takes it for a clock that drifts, but
@@ -37,6 +38,7 @@ MOST_TIMEOUTS = 64.0  # seven in a row, 2**6: from there on rto_max (packet_time
 CLOCK = 1e-6  # its resolution [s]
 HEADER = 20.0  # uTP's, in m_mtu [B]
 SENDINGS = 3  # settings_pack.cpp, utp_num_resends (tick counts the first one too)
+FOUND_AT_ONCE = 5  # losses (utp_stream.cpp, parse_sack: resend)
 SMALLEST = 528.0  # payload that every path takes [B]: 576 less the headers (packet_pool.hpp, TORRENT_INET_MIN_MTU)
 PROBES_ABOVE = 3.0  # packets that the window must hold for a larger one to be tried (send_pkt)
 
