@@ -30,7 +30,7 @@ SWARM = (
 )
 FLOW = ("engine", "links", "queues", "requests", "state", "uploads", "windows")
 LINK = (
-    *("cake", "codel", "events", "fq_codel", "parcels", "pie", "recovery", "state", "turns"),
+    *("cake", "codel", "events", "fq_codel", "parcels", "pie", "recovery", "scoreboard", "state", "turns"),
     *(f"laws.{law.name}" for law in iter_modules(laws.__path__)),
 )
 RUNNING = ("flow", "state", "run")

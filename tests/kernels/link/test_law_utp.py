@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+import plain
 import pytest
 from hypothesis import given, strategies as st
 from laws_made import ACKS, base_of
-from link_states import Driver
+from link_states import STATE, Driver
 
 
 @pytest.mark.parametrize("variant", [0, 1])
@@ -155,6 +157,21 @@ def test_libtorrent_answers_no_loss_of_what_left_before_the_last(losses: list[tu
             fell, window = t, max(1471 / 1451, 0.5 * window)
         assert x.lose(t) == pytest.approx(window)
         assert x.flow.opening == (fell == -math.inf)
+
+
+def test_libtorrent_finds_five_losses_with_an_ack_and_beyond_the_first_with_four_behind_them() -> None:
+    """Of 20 packets the first ten are lost; the others arrive one by one."""
+    none = {"top": -1, "top2": -1, "top3": -1, "top4": -1}
+    x = Driver("utp", **{**LIBTORRENT, **none, "nxt": 20, "flight": 20, "ring_mask": 31, "sack": 1})
+    x.state.segment = np.zeros(32, STATE.SEGMENT).view(np.recarray)
+    x.state.segment.bytes = 1451
+    board, found = plain.link_module("scoreboard"), []
+    for number in range(10, 20):
+        board.mark_arrived(x.state, 0, x.flow, number)
+        found.append(int(board.find_losses(x.state, 0, x.flow)))
+    assert found == [0, 0, 1, 5, 4, 0, 0, 0, 0, 0]
+    assert x.flow.waiting_retransmit == 10
+    assert x.flow.flight == 0
 
 
 def test_libtorrent_finds_the_size_of_its_packets_by_halves() -> None:
