@@ -156,7 +156,7 @@ class Client(FrozenModel):
     upload_unit: Bytes
     """Bytes that one turn of the upload limiter may write [B]."""
     connection_speed: Count = 0
-    """Connections that it opens a second, as many more with the tracker's first reply; 0: all at once."""
+    """Connections that it opens a second; as many at once with the tracker's replies; 0: all at once."""
     connect_timeout: Duration = 0.0
     """An attempt to connect ends if its SYN is not answered by then [s]; 0: never."""
     handshake_timeout: Duration = 0.0

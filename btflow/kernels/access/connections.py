@@ -30,7 +30,7 @@ from btflow.kernels.link.state import (
 )
 from btflow.kernels.swarm import peer_set
 from btflow.kernels.swarm.ends import client_of, mate
-from btflow.kernels.swarm.state import OPENS_TCP, OPENS_UTP
+from btflow.kernels.swarm.state import OPEN, OPENS_TCP, OPENS_UTP, OUTGOING
 
 
 @kernel
@@ -170,7 +170,7 @@ def begin(x, h, t):
         prepare_data(x, mate(s, h))
         start(x, control_flow(s, h), t)
     else:
-        try_over(x, h, first_choice(s, p), t)
+        try_over(x, h, state.UTP if peer_set.takes_utp(s, h) == 1 else first_choice(s, p), t)
 
 
 @kernel
@@ -253,13 +253,18 @@ def syn_tries(f):
 
 
 @kernel
-def calls_back(s, h):
-    """True if the other side of `h` tries to reach us by uTP now: it has heard of us by peer exchange, not from us."""
-    if s.rules.tallied == 0 or s.tally[h].answers == 1:
-        return False
+def calls_back(x, h, f):
+    """True if the other side of `h` tries to reach us by uTP now: it has heard of us by peer exchange, not from us.
+
+    Both sides exchange peers, and have somebody to do so with.
+    """
+    s = x.swarm
     p, q = h >> s.rules.slot_bits, mate(s, h) >> s.rules.slot_bits
+    if not utp_libtorrent.rules(f) or s.peer[p].transports & state.IN_PARALLEL != 0 or s.tally[h].answers == 1:
+        return False
     knows = client_of(s, p).exchange_interval > 0.0 and client_of(s, q).exchange_interval > 0.0
-    return knows and first_choice(s, q) == state.UTP and accepts(s, p, state.UTP)
+    calls = s.peer[q].transports & OPENS_UTP != 0 and first_choice(s, q) == state.UTP and accepts(s, p, state.UTP)
+    return knows and calls and s.peer[p].complete > 0 and s.peer[q].complete > 0 and peer_set.may_call(s, q)
 
 
 @kernel
@@ -277,8 +282,10 @@ def timer(x, i, t):
     f = net.flow[i]
     h = end_of(s, i)
     if f.running != CONNECTING or f.rto_at > t:
-        if breaks(net, i, f, t):
-            peer_set.part(s, h, 1, t)
+        if breaks(net, i, f, t) and s.conn[h].state == OPEN:
+            peer_set.part(s, h, 0, t)
+        elif breaks(net, i, f, t) and s.conn[h].outgoing == OUTGOING:
+            peer_set.give_up(s, h, t)
         else:
             sender.rto_timer(net, i, f, t)
         return
@@ -286,7 +293,7 @@ def timer(x, i, t):
     most = 1 if s.peer[p].transports & state.IN_PARALLEL != 0 else syn_tries(f)
     second = second_choice(s, p) if s.rules.split == 0 and peer_set.takes_utp(s, h) == 0 else NONE
     if second != NONE and x.protocol[h] == first_choice(s, p) and f.tries >= most:
-        if calls_back(s, h):
+        if s.rules.tallied == 1 and calls_back(x, h, f):
             peer_set.call_back(s, h, t)
         else:
             try_over(x, h, second, t)

@@ -273,9 +273,9 @@ def close_to_seeds(s, p, t):
 @kernel
 def try_later(s, p, q, t):
     """Peer `p` tries to reach `q` once more (as `kernels/swarm/peer_set.py`)."""
-    interval = client_of(s, p).reconnect_interval
-    if interval > 0.0:
-        ends.post(s, t + interval, state.RECONNECT, p, q, state.ANY)
+    r = client_of(s, p)
+    if r.reconnect_interval > 0.0 and r.max_failures > 0:
+        ends.post(s, t + r.reconnect_interval, state.RECONNECT, p, q, state.ANY)
 
 
 @kernel

@@ -259,7 +259,7 @@ def release(s, h, t):
         if not rules.may_initiate(ends.client_of(s, p), s.peer[p].degree):
             break
         s.peer[p].n_spare -= 1
-        q = s.spare[p, s.peer[p].n_spare]
+        q = s.spare[p, s.peer[p].n_spare] & ((1 << KNOWN) - 1)
         tracker.learn(s, p, q, t, ends.left, connected_to, connect)
     if wanted_slot:
         choking.rechoke(s, p, t)
@@ -333,32 +333,34 @@ def leave(s, p, t):
 @kernel
 def give_up(s, h, t):
     """Nobody answers: the attempt to connect ends on both sides."""
-    p, q = h >> s.rules.slot_bits, ends.neighbour(s, h)
-    over_utp = takes_utp(s, h)
-    failures = s.tally[h].failures + 1 if s.rules.tallied == 1 else 0
-    end_attempt(s, h, t)
-    try_later(s, p, q, failures, over_utp, t)
-
-
-@kernel
-def end_attempt(s, h, t):
-    """The attempt to connect of end `h` ends on both sides."""
     g = ends.mate(s, h)
+    p, q = h >> s.rules.slot_bits, g >> s.rules.slot_bits
+    over_utp = takes_utp(s, h)
+    failures = s.tally[h].failures + (s.tally[h].reached == 0) if s.rules.tallied == 1 else 0
     if s.conn[g].state != state.FREE and ends.mate(s, g) == h:
         if s.conn[g].state == state.OPEN:
             release(s, g, t)
         else:
             forget_attempt(s, g)
     release(s, h, t)
+    try_later(s, p, q, failures, over_utp, t)
 
 
 @kernel
 def call_back(s, h, t):
     """Nobody answers end `h`, and the other side, which knows of it from others, tries in its place."""
     p, q = h >> s.rules.slot_bits, ends.neighbour(s, h)
-    end_attempt(s, h, t)
-    if rules.may_initiate(ends.client_of(s, q), s.peer[q].degree) and connect(s, q, p, t):
-        s.tally[end_to(s, q, p)].answers = 1
+    failures = s.tally[h].failures
+    give_up(s, h, t)
+    if not connected_to(s, q, p) and connect(s, q, p, t):
+        y = s.tally[end_to(s, q, p)]
+        y.answers, y.failures = 1, failures
+
+
+@kernel
+def may_call(s, p):
+    """True if peer `p` may open one more connection."""
+    return rules.may_initiate(ends.client_of(s, p), s.peer[p].degree)
 
 
 @kernel
@@ -461,17 +463,22 @@ def connect_more(s, p, t):
 def connect_spares(s, p, most, t):
     """Peer `p` connects to up to `most` of those it knows of."""
     peer = s.peer[p]
-    while peer.n_spare > 0 and most > 0 and rules.may_initiate(ends.client_of(s, p), peer.degree):
-        known = s.spare[p, peer.n_spare - 1]
-        q, how = known & ((1 << KNOWN) - 1), known >> KNOWN
-        if not (ends.left(s, q) or connected_to(s, p, q) or (ends.seeding(s, p) and ends.seeding(s, q))):
-            if not connect(s, p, q, t):
-                return
-            most -= 1
-            h = end_to(s, p, q)
-            s.tally[h].failures = how >> 1
-            s.tally[h].over_utp = how & 1
+    for _ in range(peer.n_spare):
+        if most == 0 or not may_call(s, p):
+            return
         peer.n_spare -= 1
+        known = s.spare[p, peer.n_spare]
+        q, how = known & ((1 << KNOWN) - 1), known >> KNOWN
+        if ends.left(s, q) or connected_to(s, p, q) or (ends.seeding(s, p) and ends.seeding(s, q)):
+            continue
+        if connect(s, p, q, t):
+            most -= 1
+            y = s.tally[end_to(s, p, q)]
+            y.failures, y.over_utp = how >> 1, how & 1
+        else:  # its slots are taken: it comes last
+            s.spare[p, peer.n_spare] = s.spare[p, 0]
+            s.spare[p, 0] = known
+            peer.n_spare += 1
 
 
 @kernel

@@ -62,7 +62,7 @@ def reset(s, h, g, t):
     y.asks_since = y.asked_at = y.heard_at = y.busy_at = t
     y.counted = 0
     y.wait = y.off = 0.0
-    y.waits_seen = y.snubbed = y.failures = y.reached = y.over_utp = y.answers = 0
+    y.waits_seen = y.snubbed = y.failures = y.reached = y.over_utp = y.answers = y.choke_read = 0
     y.held_from = y.held_to = 0
     y.written_at = 0.0
     y.block = y.ahead = y.paid = y.asks = y.given = y.mail = y.mail_ahead = 0.0

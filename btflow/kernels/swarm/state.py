@@ -261,7 +261,7 @@ TALLY = record("""
     u1 idle  # there was nothing to ask for
     u1 waits  # for the upload limit of TCP
     u1 snubbed  # nothing came for too long
-    u1 reached  # the other side has answered our SYN
+    u1 reached  # the other side has answered our SYN; where it calls, its SYN over uTP has come
     u1 met  # the other side was noted among our peers
 """)
 

@@ -32,6 +32,7 @@ ALSO_READ = {
     "rate_window": "handed to rates.updated by who keeps a rate elsewhere than in `conn`",
     "slot_bits": "the peer of an end",
     "tallied": "whether there is anything to count",
+    "max_initiate": "how near the limit is, for those opened a second",
     "optimistic": "which of those that wait is drawn",
 }
 """Fields of `Rules` that rules.py or rates.py decide by and the engines read as well, and why."""
