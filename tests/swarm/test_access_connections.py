@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import access_made as made
 import numpy as np
@@ -25,7 +25,11 @@ def connections(count: int, rtt: str, until: float, way: str = "tcp", loss: floa
     ways = [way]
     common = {"client": client(**constants), "tcp": "cubic-6", "utp": "utp-libtorrent", "opens": ways, "accepts": ways}
     program = made.program(
-        made.leechers(count), seed=SLOW_SEED, common=common, paths={"rtt": rtt, "loss": loss}, swarm={"file_size": "2 MiB"}
+        made.leechers(count),
+        seed=SLOW_SEED,
+        common=common,
+        paths={"rtt": rtt, "loss": loss},
+        swarm={"file_size": "2 MiB"},
     )
     for s, _, _ in made.steps(program, 200):
         if s.clock.now[0] > until:
@@ -103,7 +107,7 @@ def test_no_more_connections_are_opened_at_once_than_the_client_opens_in_a_secon
 
 
 @pytest.mark.parametrize("fidelity", ["full", "flow"])
-def test_who_dropped_a_seed_too_early_calls_it_a_minute_later(fidelity: str) -> None:
+def test_who_dropped_a_seed_too_early_connects_again_a_minute_later(fidelity: Literal["full", "flow"]) -> None:
     """Who lacks only a neighbour's last piece drops it; without a second call the last ones wait for others."""
 
     def last(interval: str) -> float:
