@@ -75,9 +75,7 @@ PULSE = np.int64(23)  # timer of a peer: it looks whether it may ask for more
 WRITABLE = np.int64(24)  # the limiter lets the messages of an end go
 RESUMED = np.int64(25)  # an upload limit of some connections lets an end go on
 EXTENDED = np.int64(26)  # an extended message of so many bytes
-RECONNECT = np.int64(
-    27
-)  # timer of a peer: it tries again to reach peer `arg`; `generation` says how (peer_set.reconnect)
+RECONNECT = np.int64(27)  # timer of a peer: it tries again to reach peer `arg`, by what `generation` tells
 KINDS = np.int64(28)  # their number
 
 # Rules that a client names, in the order of client.RULES: values of fields of its record (swarm/program.py, CLIENT).
