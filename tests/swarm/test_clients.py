@@ -64,7 +64,7 @@ def unchoked_at_once(program: Program, seed: int, events: int) -> np.ndarray[Any
 
 def most_slots(clients: Iterable[str], slots: int) -> int:
     """How many may be unchoked: with libtorrent's choker also those new by waiting, until it runs a second later."""
-    return slots + max(1, slots // 5) * any(client.startswith("libtorrent") for client in clients)
+    return slots + max(1, slots // 5) * any(client.startswith(("libtorrent", "qbittorrent")) for client in clients)
 
 
 @pytest.mark.slow
