@@ -14,7 +14,7 @@ from btflow.swarm.run import run_swarm
 pytestmark = pytest.mark.xdist_group("flow")
 
 ALPHA = 0.05
-SEEDS: dict[Fidelity, int] = {"full": 100, "flow": 150}
+SEEDS: dict[Fidelity, int] = {"full": 150, "flow": 200}
 LEECHERS, SIZE = 30, 3 * 2**20
 
 
