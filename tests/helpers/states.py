@@ -32,7 +32,7 @@ def scenario(
     tree["classes"]["seed"]["count"] = seeds
     for peer_class in tree["classes"].values():
         peer_class["client"] = {"base": peer_class["client"], **(client or {})}
-    tree["transport"] = {"base": tree["transport"], **(transport or {})}
+    tree["transport"] = {"base": tree["transport"]} | dict(transport or {})
     return parse(tree).build(values)
 
 

@@ -94,6 +94,7 @@ def transports(draw: st.DrawFn) -> dict[str, Any]:
     return only_known(
         Transport,
         {
+            "counts_segments": draw(st.booleans()),
             "initial_window": draw(st.integers(1, 20)),
             "send_buffer": f"{draw(st.integers(4, 1024))} KiB",
             "nagle": draw(st.booleans()),

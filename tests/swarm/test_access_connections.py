@@ -123,3 +123,14 @@ def test_who_dropped_a_seed_too_early_connects_again_a_minute_later(fidelity: Li
         return float(result["completion_time"].max("peer").mean())
 
     assert last("60 s") < last("0 s")
+
+
+def test_a_block_that_is_paid_for_leaves_behind_the_messages_before_it() -> None:
+    """A seed unchokes who asked before it was choked: UNCHOKE leaves first, then nothing else wakes the limiter."""
+    common = {"client": client(), "tcp": "cubic-6", "upload_limit": "1 MB/s"}
+    wide = {"uplink": made.way("100 Mbit/s", "1000 packets"), "downlink": made.way("100 Mbit/s", "1000 packets")}
+    program = made.program(
+        made.leechers(1, access=wide), common=common, seed={"access": wide}, paths={"rtt": "643 ms", "loss": 0.05}
+    )
+    for seed in range(100):
+        made.run(program, seed)

@@ -89,6 +89,8 @@ def send_paid(x, h, t):
             append(x, x.net.flow[i], n)
     if c.out_first != NONE:
         limiter_shares.ask_for_mail(s, h, t)
+    elif s.turns[h] > 0:  # a block that was paid for meanwhile had to wait behind them
+        limiter_shares.arm(s, h >> s.rules.slot_bits, t)
     if total > 0:
         push(x, i, t)
     return total

@@ -183,7 +183,7 @@ WIRE = record("""  # the first cache line is all that a control message touches
     f8 held_until  # ... until it is filled then
     f8 recovered  # segments sent before this belong to a loss already answered
     f8 w_max epoch
-    f8 w_start  # window at the start of CUBIC's epoch
+    f8 w_start  # window at the start of CUBIC's epoch; with `rules.counts_segments` Reno's line since then
     f8 resume_at  # sending goes on then after a timeout
     i4 intact  # segments of the round before the first lost
     i4 repairing  # segments sent again in this round
@@ -311,7 +311,8 @@ Rules = namedtuple(
     "peers slots slot_bits pieces blocks block_size last_block_size last_piece_blocks "
     "segment_units mss header request_size have_size state_size announce_interval tracker_reply "
     "initial_window rto_min rto_max initial_rto send_buffer dupacks delayed_ack quick_acks push_acks "
-    "cubic_c cubic_beta nagle idle_reset window_validation ideal horizon linked split direct super_seeding stay "
+    "cubic_c cubic_beta counts_segments nagle idle_reset window_validation "
+    "ideal horizon linked split direct super_seeding stay "
     "replace handshake_size bitfield_size apart tallied",
 )
 

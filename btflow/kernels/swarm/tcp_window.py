@@ -1,6 +1,7 @@
 """The congestion window and the rounds it sends: CUBIC, reset after idle, timeouts (Linux 2.6.32 tcp_cubic.c).
 
-Windows are in segments, times in seconds. A round is what leaves within one round trip.
+Windows are in segments, times in seconds. A round is what leaves within one round trip. With `rules.counts_segments`
+CUBIC is that of today (RFC 9438, Linux 6.x): it counts segments, not acknowledgements, and keeps fractions of a segment.
 """
 
 import math
@@ -8,6 +9,7 @@ import math
 import numpy as np
 
 from btflow.kernels.compiler.jit import kernel
+from btflow.kernels.link.laws import cubic
 from btflow.kernels.random import all_of, uniform
 from btflow.kernels.swarm.state import FOREVER
 
@@ -26,6 +28,8 @@ def idle_restart(s, w, t):
     """
     idle = t - w.last_sent
     wait = rto(s, w)
+    if s.rules.counts_segments == 1 and idle > w.rtt and w.epoch >= 0.0:
+        w.epoch += idle  # cubictcp_cwnd_event
     if idle <= wait:
         return
     w.quick = s.rules.quick_acks  # the receiver, too, starts anew (tcp_event_data_recv)
@@ -72,9 +76,12 @@ def acks_per_segment(s, w, t):
 def grow(s, w, t, acks):
     """`acks` acknowledgements: one segment each up to ssthresh, above it as CUBIC has it (the count starts at 0).
 
-    Linux counts acknowledgements, not bytes. CUBIC takes each for two segments: its estimate of the ratio starts there
-    and is kept in sixteenths that are cut off, so that it never falls below 31/16 (bictcp_acked).
+    Linux 2.6 counts acknowledgements, not bytes. CUBIC takes each for two segments: its estimate of the ratio starts
+    there and is kept in sixteenths that are cut off, so that it never falls below 31/16 (bictcp_acked).
     """
+    if s.rules.counts_segments == 1:
+        grow_smoothly(s, w, t, acks)
+        return
     acks *= 1.0 - w.loss
     if w.cwnd <= w.ssthresh:
         opened = min(acks, math.floor(w.ssthresh) + 1.0 - math.floor(w.cwnd))
@@ -89,16 +96,39 @@ def grow(s, w, t, acks):
 
 
 @kernel
+def grow_smoothly(s, w, t, acked):
+    """`acked` segments: one each up to ssthresh, above it as RFC 9438 has it. `w_start` is Reno's line by then."""
+    if w.cwnd < w.ssthresh:
+        opened = min(acked, w.ssthresh - w.cwnd)
+        w.cwnd += opened
+        acked -= opened
+    if acked <= 0.0:
+        return
+    if w.epoch < 0.0:
+        w.epoch = t
+        w.w_start = w.cwnd
+        w.w_max = max(w.w_max, w.cwnd)
+        w.k = plateau(s, w)
+    beta, c, x = s.rules.cubic_beta, s.rules.cubic_c, t - w.epoch - w.k
+    w.w_start = cubic.reno(w.w_start, w.cwnd, w.ssthresh / beta, beta, acked)
+    w.cwnd = cubic.smooth(w.cwnd, w.w_start, w.w_max + c * x**3, w.w_max + c * (x + w.rtt) ** 3, acked)
+
+
+@kernel
 def reduce(s, w, timeout):
     """A loss: window times beta, and 1 after a timeout; fast convergence when losses come at a falling window.
 
-    The kernel counts windows in whole segments and rounds down, which is a good deal at windows of 3 to 7. A timeout
+    Linux 2.6 counts windows in whole segments and rounds down, which is a good deal at windows of 3 to 7. A timeout
     makes CUBIC forget the window it had (bictcp_state).
     """
     beta = s.rules.cubic_beta
-    cwnd = math.floor(w.cwnd)
-    w.w_max = math.floor(cwnd * (1.0 + beta) / 2.0) if cwnd < w.w_max else cwnd
-    w.ssthresh = max(2.0, math.floor(cwnd * beta))
+    if s.rules.counts_segments == 1:
+        w.w_max = w.cwnd * (1.0 + beta) / 2.0 if w.cwnd < w.w_max else w.cwnd
+        w.ssthresh = max(2.0, w.cwnd * beta)
+    else:
+        cwnd = math.floor(w.cwnd)
+        w.w_max = math.floor(cwnd * (1.0 + beta) / 2.0) if cwnd < w.w_max else cwnd
+        w.ssthresh = max(2.0, math.floor(cwnd * beta))
     w.cwnd = w.ssthresh
     if timeout:
         w.cwnd = 1.0
@@ -116,9 +146,27 @@ def round_acks(s, w):
 
 
 @kernel
+def full_from(s, w):
+    """Segments of a round from which on the window was its limit: in today's slow start, half of it."""
+    room = int(w.cwnd) - s.rules.dupacks
+    if s.rules.counts_segments == 1 and w.cwnd < w.ssthresh:
+        return min(room, int(0.5 * w.cwnd) + 1)
+    return room
+
+
+@kernel
+def longest(s, w):
+    """Seconds from an odd round's first segment to the acknowledgement of its last, which is delayed.
+
+    Where segments are counted, those acknowledged before it have let the next round begin.
+    """
+    return w.rtt if s.rules.counts_segments == 1 else w.rtt + s.rules.delayed_ack
+
+
+@kernel
 def end_round(s, w, t):
     """By `t` the round is acknowledged: the window falls if a loss was found, stays while it is repaired, or grows."""
-    acks = round_acks(s, w)
+    acks = float(w.in_round) if s.rules.counts_segments == 1 else round_acks(s, w)
     if w.falling > 0:  # up to the hole the acknowledgements are ordinary ones
         acks = min(acks, float(w.intact))
         w.intact = 0
@@ -130,7 +178,7 @@ def end_round(s, w, t):
     # The window grows only while it is the limit: within a burst of full (tcp_is_cwnd_limited). The other half of RFC
     # 2861, a window that shrinks while it is not, does nothing in this kernel: its clock (snd_cwnd_stamp) is set anew
     # by every acknowledgement, and after a timeout without one comes the reset of idleness.
-    if acks > 0.0 and (s.rules.window_validation == 0 or w.in_round + s.rules.dupacks >= int(w.cwnd)):
+    if acks > 0.0 and (s.rules.window_validation == 0 or w.in_round >= full_from(s, w)):
         grow(s, w, t, acks)
     if w.falling > 0 and w.recovered <= t:
         w.repairing = w.falling
@@ -152,8 +200,7 @@ def next_departure(s, w, written):
     """When a segment written at `written` leaves: now if the round has room, else with the next round."""
     if written >= w.timeout_at:
         time_out(s, w)
-    # time from a round's first segment to the acknowledgement of its last, which a delayed ACK holds if it is odd
-    length = w.rtt + s.rules.delayed_ack if w.in_round & 1 and w.quick < w.in_round else w.rtt
+    length = longest(s, w) if w.in_round & 1 and w.quick < w.in_round else w.rtt
     if written >= w.round_at + length:
         if w.in_round > 0:
             end_round(s, w, w.round_at + length)
@@ -179,9 +226,9 @@ def coast(s, w, begin, gap, end, units):
     """
     if w.falling > 0 or w.repairing > 0 or w.timeout_at < FOREVER or s.rules.window_validation == 0:
         return 0
-    window, room = int(w.cwnd), int(w.cwnd) - s.rules.dupacks
+    window, room = int(w.cwnd), full_from(s, w)
     round_at, in_round, quick = w.round_at, np.int64(w.in_round), np.int64(w.quick)
-    odd = w.rtt + s.rules.delayed_ack
+    odd = longest(s, w)
     coasted = 0
     while coasted < units:
         written = min(begin + coasted * gap, end)
@@ -212,11 +259,13 @@ def time_out(s, w):
 def undo(s, w):
     """The timer fired though nothing was lost but acknowledgements: D-SACK says so, and slow start leads back.
 
-    CUBIC has forgotten its history by then (tcp_try_undo_recovery, bictcp_state).
+    CUBIC has forgotten its history by then (tcp_try_undo_recovery, bictcp_state). Today timestamps say so at once, and
+    the window is as before (tcp_try_undo_loss).
     """
     w.round_at += rto(s, w)
-    w.ssthresh = max(w.ssthresh, math.floor(0.75 * w.cwnd))
-    w.cwnd = 2.0
+    if s.rules.counts_segments == 0:
+        w.ssthresh = max(w.ssthresh, math.floor(0.75 * w.cwnd))
+        w.cwnd = 2.0
     w.w_max = 0.0
     w.epoch = -1.0
 

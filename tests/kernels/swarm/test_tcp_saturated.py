@@ -9,6 +9,8 @@ import plain
 import pytest
 from states import wire
 
+import btflow
+
 RTO_MIN = 0.2
 
 
@@ -65,6 +67,15 @@ def test_rounds_are_as_fast_as_segment_by_segment(p: float, rtt: float, gap: flo
     s, w = wire(rtt=rtt, loss=p)
     found = rate(s, w, gap, int(12 / p) + 1500)
     assert found == pytest.approx(goodput, rel=0.2 if rtt == 0.1 else 0.1)
+
+
+@pytest.mark.parametrize(("p", "rtt"), [(0.05, 1.0), (0.03, 0.3), (0.0129, 0.643), (0.01, 0.1), (0.02, 0.05)])
+def test_rounds_of_today_are_as_fast_as_the_segments_of_a_link(p: float, rtt: float) -> None:
+    s, w = wire(rtt=rtt, loss=p, base="linux-6")
+    found = rate(s, w, 1e-3, int(12 / p) + 1500)
+    path = {"rate": "unlimited", "rtt": f"{rtt} s", "rtt_spread": "0 s", "loss": p, "ack_loss": p}
+    link = btflow.simulate_link(flows=["cubic-6"], duration=f"{18000 * rtt} s", warmup="60 s", **path)
+    assert found * 1448 == pytest.approx(float(link.goodput.sum()), rel=0.1)
 
 
 @pytest.mark.slow

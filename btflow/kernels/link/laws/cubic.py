@@ -101,20 +101,31 @@ def begin_epoch(f, t):
 @kernel
 def grow_smoothly(f, t, acked):
     """RFC 9438, sections 4.2 to 4.5: towards the curve a round trip ahead, or Reno's estimate if that is higher."""
-    f.w_est += (alpha(f) if f.w_est < f.prior else 1.0) * acked / f.cwnd
+    f.w_est = reno(f.w_est, f.cwnd, f.prior, f.beta, acked)
     ahead = t - f.epoch + f.srtt - f.k
-    target = min(max(f.w_max + f.c * ahead * ahead * ahead, f.cwnd), 1.5 * f.cwnd)
     now = t - f.epoch - f.k
-    if f.w_max + f.c * now * now * now < f.w_est:
-        f.cwnd = max(f.cwnd, f.w_est)
-    else:
-        f.cwnd += (target - f.cwnd) / f.cwnd * acked
+    f.cwnd = smooth(f.cwnd, f.w_est, f.w_max + f.c * now * now * now, f.w_max + f.c * ahead * ahead * ahead, acked)
 
 
 @kernel
-def alpha(f):
+def reno(line, cwnd, prior, beta, acked):
+    """Reno's estimate after `acked` more segments: one for a window from `prior` on, that of the last loss."""
+    return line + (alpha(beta) if line < prior else 1.0) * acked / cwnd
+
+
+@kernel
+def smooth(cwnd, line, now, ahead, acked):
+    """The window after `acked` segments: the curve is at `now`, and `ahead` a round trip on; Reno's estimate is `line`."""
+    if now < line:
+        return max(cwnd, line)
+    target = min(max(ahead, cwnd), 1.5 * cwnd)
+    return cwnd + (target - cwnd) / cwnd * acked
+
+
+@kernel
+def alpha(beta):
     """Reno-friendly increase: as fast as Reno on average with this beta (RFC 9438, section 4.3)."""
-    return 3.0 * (1.0 - f.beta) / (1.0 + f.beta)
+    return 3.0 * (1.0 - beta) / (1.0 + beta)
 
 
 @kernel
@@ -141,7 +152,7 @@ def grow_counting(f, t, acked):
 def friendly(f, cwnd, acked):
     """Segments for one more of window that Reno's line asks for (bictcp_update, tcp_friendliness)."""
     counted = acked if f.counts_segments else min(acked, float(f.train))  # Linux 2.6 counts ACKs here
-    f.w_est += counted * alpha(f) / cwnd
+    f.w_est += counted * alpha(f.beta) / cwnd
     ahead = math.floor(f.w_est) - cwnd
     return math.floor(cwnd / ahead) if ahead > 0.0 else 1e9
 
