@@ -109,6 +109,9 @@ class CongestionControl(FrozenModel):
     """Whether the window restarts from the initial one after an RTO without sending."""
     window_validation: Flag
     """Whether the window grows only while it is the limit (RFC 7661, Linux tcp_is_cwnd_limited)."""
+    recalls_use: Annotated[bool, Quantity("flag")] = False
+    """Whether a window that was the limit once is one until a window of data is acknowledged, and in slow start one
+    that was used by half; with ``window_validation`` only."""
     halves: Annotated[Literal["outstanding", "window", "pipe"], Quantity("choice")]
     """What a loss leaves ``beta`` of, with Reno's growth: what was sent and is not acknowledged in order (RFC 5681),
     the congestion window (Linux), or what is not known to have arrived (ns-3)."""

@@ -69,6 +69,7 @@ void Tcp::transmit(Segment &s) {
 void Tcp::restart_after_idle() {
   if (!m_ever_sent || !m_sent.empty() || !tcp_options.idle_reset) return;
   double idle = since(m_last_sent);
+  if (m_epoch && m_unsent.size() > m_unsent_from) m_epoch_at += Clock::now() - m_last_sent;  // cubictcp_cwnd_event
   if (idle <= m_rto) return;
   m_ssthresh = std::max(m_ssthresh, 0.75 * m_cwnd);  // tcp_current_ssthresh
   double const restart = std::min(INITIAL_WINDOW, m_cwnd);
@@ -154,6 +155,7 @@ void Tcp::send() {
 }
 
 void Tcp::grow(int acked) {
+  m_stamp = Clock::now();  // tcp_cong_avoid
   bool const slow = m_cwnd < m_ssthresh;
   if (tcp_options.window_validation && !m_limited && !(slow && m_cwnd < 2.0 * m_most_out)) return;
   double n = acked;
@@ -379,6 +381,7 @@ void Tcp::timeout() {
     m_timed_out_at = clock_now();
   }
   m_ssthresh = reduced();
+  m_w_max = 0.0;  // cubictcp_state: the curve starts where slow start ends
   m_cwnd = 1.0;
   bool first = true;
   for (auto &s : m_sent) {
@@ -422,7 +425,17 @@ void Tcp::arm() {
 void Tcp::timer() {
   if (!socket) return;
   Time const now = Clock::now();
-  if (m_timeout_at <= now) {
+  if (m_probe_at <= now) {  // in place of the timeout, if that is not later (tcp_schedule_loss_probe)
+    m_probe_at = Time::max();
+    m_probe_out = true;
+    m_probe_again = !send_new();
+    if (m_probe_again && !m_sent.empty()) {
+      m_sent.back().again = true;
+      transmit(m_sent.back());
+    }
+    m_probe_end = m_next;
+    m_timeout_at = after(std::min(m_rto * m_backoff, RTO_MAX));
+  } else if (m_timeout_at <= now) {
     if (m_sent.empty())
       m_timeout_at = Time::max();
     else
@@ -433,16 +446,6 @@ void Tcp::timer() {
       reduce_in_recovery(0, false);
     }
     send();
-  } else if (m_probe_at <= now) {
-    m_probe_at = Time::max();
-    m_probe_out = true;
-    m_probe_again = !send_new();
-    if (m_probe_again && !m_sent.empty()) {
-      m_sent.back().again = true;
-      transmit(m_sent.back());
-    }
-    m_probe_end = m_next;
-    m_timeout_at = after(std::min(m_rto * m_backoff, RTO_MAX));
   }
   arm();
 }

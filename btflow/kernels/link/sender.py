@@ -123,7 +123,19 @@ def heard(net, i, f, t):
 def may_grow(f, repairs):
     """Whether the window was the limit, or need not be, and no fast recovery is on; `repairs`: one was until now."""
     repairing = f.phase == state.RECOVERY or f.phase == state.REFUSED
-    return (f.limited or not f.validate) and not repairing and (f.counts_repaired or not repairs)
+    half_used = f.recalls_use and f.cwnd < f.ssthresh and f.cwnd < 2.0 * f.most_out * f.train
+    return (f.limited or half_used or not f.validate) and not repairing and (f.counts_repaired or not repairs)
+
+
+@kernel
+def note_use(f, limited, sent):
+    """Data was `sent`, or could not be: `limited` says whether the window ended that (tcp_cwnd_validate)."""
+    if not f.recalls_use:
+        f.limited = limited
+    elif limited or sent:
+        out = f.nxt - f.una
+        if limited or f.una >= f.use_until or (f.limited == 0 and out > f.most_out):
+            f.limited, f.most_out, f.use_until = limited, out, f.nxt
 
 
 @kernel
@@ -175,31 +187,33 @@ def take_rtt(net, i, f, t, stamp):
 def send(net, i, f, t):
     """Send lost segments, then new ones, as long as the window has room."""
     application.write(net, i, f, t)
+    any_sent = False
     while True:
         more = something_new(f) if f.app == state.STREAM else f.nxt < f.written and t < f.stop
         if f.waiting_retransmit == 0 and not more:
-            f.limited = 0
+            note_use(f, 0, any_sent)
             f.app_limited = int(f.delivered) + f.flight * f.train
             return
         if f.flight == 0 and f.waiting_retransmit == 0:
             restart_after_idle(net, i, f, t)
         if not has_room(f) and not f.forced and not goes_again_at_once(f):
-            f.limited = 1
+            note_use(f, 1, any_sent)
             return
         if f.waiting_retransmit == 0 and (f.nxt - f.una + 1) * f.train > f.max_window:
-            f.limited = 0
+            note_use(f, 0, any_sent)
             return
         if f.app == state.STREAM and f.waiting_retransmit == 0 and 2 * (f.nxt - f.una + 1) > f.ring_mask:
             net.clock[0].cramped = i
             return
         if f.pacing > 0.0 and t < f.pace_at:
-            f.limited = 1
+            note_use(f, 1, any_sent)
             wake(net, source(net, i, state.SEND_TIMER), f.pace_at)
             return
         if f.told == 1 and refused(net, i, f, t):
-            f.limited = 1
+            note_use(f, 1, any_sent)
             return
         f.forced = 0
+        any_sent = True
         sent = 1
         if f.waiting_retransmit > 0:
             number = send_again(net, i, f, t)

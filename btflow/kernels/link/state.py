@@ -151,6 +151,9 @@ FLOW = record("""
     f8 cwnd ssthresh
     i8 limited  # the window was the limit when data was last sent
     i8 validate  # grow only while the window is the limit (RFC 7661, tcp_is_cwnd_limited)
+    i8 recalls_use  # `limited` holds for a window of data, and half of it is enough in slow start
+    i8 most_out  # segments that were out at most in the window of data
+    i8 use_until  # which ends when this segment is acknowledged
     i8 counts_repaired  # the ACK that ends a recovery grows the window by all it acknowledges
     f8 min_window backoff rto_max rto_at
     i8 recover  # the phase ends when this is acknowledged
