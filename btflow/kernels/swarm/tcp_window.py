@@ -1,7 +1,7 @@
 """The congestion window and the rounds it sends: CUBIC, reset after idle, timeouts (Linux 2.6.32 tcp_cubic.c).
 
 Windows are in segments, times in seconds. A round is what leaves within one round trip. With `rules.counts_segments`
-CUBIC is that of today (RFC 9438, Linux 6.x): it counts segments, not acknowledgements, and keeps fractions of a segment.
+CUBIC is that of today (RFC 9438, Linux 6.x): it counts segments, not acknowledgements, and keeps fractions of one.
 """
 
 import math
