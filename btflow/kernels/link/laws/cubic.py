@@ -115,7 +115,7 @@ def reno(line, cwnd, prior, beta, acked):
 
 @kernel
 def smooth(cwnd, line, now, ahead, acked):
-    """The window after `acked` segments: the curve is at `now`, a round trip on at `ahead`; Reno's estimate is `line`."""
+    """The window after `acked` segments: the curve is at `now`, a round trip on `ahead`; Reno's estimate is `line`."""
     if now < line:
         return max(cwnd, line)
     target = min(max(ahead, cwnd), 1.5 * cwnd)
