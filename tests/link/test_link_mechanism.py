@@ -404,7 +404,7 @@ def test_messages_that_do_not_arrive_are_counted() -> None:
 
 def test_a_window_grows_to_twice_what_was_under_way() -> None:
     """In slow start, where the stack recalls that half of the window was used; else by a burst above it at most."""
-    path = {"rate": "unlimited", "rtt": "200 ms", "rtt_spread": "0 s", "duration": "20 s"}
+    path: dict[str, Any] = {"rate": "unlimited", "rtt": "200 ms", "rtt_spread": "0 s", "duration": "20 s"}
     recalls, forgets = (
         float(simulate_link(flows=[f"{cc}:1,rate=2 Mbit/s"], seed=1, **path).window[-1, 0])
         for cc in ("cubic-6", "cubic")

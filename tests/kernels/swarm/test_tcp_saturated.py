@@ -73,7 +73,7 @@ def test_rounds_are_as_fast_as_segment_by_segment(p: float, rtt: float, gap: flo
 def test_rounds_of_today_are_as_fast_as_the_segments_of_a_link(p: float, rtt: float) -> None:
     s, w = wire(rtt=rtt, loss=p, base="linux-6")
     found = rate(s, w, 1e-3, int(12 / p) + 1500)
-    path = {"rate": "unlimited", "rtt": f"{rtt} s", "rtt_spread": "0 s", "loss": p, "ack_loss": p}
+    path: dict[str, Any] = {"rate": "unlimited", "rtt": f"{rtt} s", "rtt_spread": "0 s", "loss": p, "ack_loss": p}
     link = btflow.simulate_link(flows=["cubic-6"], duration=f"{18000 * rtt} s", warmup="60 s", **path)
     assert found * 1448 == pytest.approx(float(link.goodput.sum()), rel=0.1)
 
