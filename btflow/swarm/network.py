@@ -155,5 +155,5 @@ class Transport(FrozenModel):
     """CUBIC's C [segments/s**3]."""
     cubic_beta: Annotated[float, Quantity("fraction", 0.01, 1)]
     """CUBIC's beta: what a loss leaves of the window."""
-    counts_segments: Flag
+    counts_segments: Flag = False
     """Whether CUBIC counts segments and keeps fractions of one (RFC 9438), or counts ACKs in whole ones (Linux 2.6)."""
