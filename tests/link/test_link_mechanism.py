@@ -402,7 +402,7 @@ def test_messages_that_do_not_arrive_are_counted() -> None:
         assert (int(found.probe_sent[0]), int(found.probe_delivered[0])) == (22, delivered)
 
 
-def test_a_window_grows_to_twice_what_was_under_way() -> None:
+def test_a_window_grows_to_twice_the_data_under_way() -> None:
     """In slow start, where the stack recalls that half of the window was used; else by a burst above it at most."""
     path: dict[str, Any] = {"rate": "unlimited", "rtt": "200 ms", "rtt_spread": "0 s", "duration": "20 s"}
     recalls, forgets = (

@@ -155,7 +155,7 @@ def full_from(s, w):
 
 
 @kernel
-def longest(s, w):
+def odd_round(s, w):
     """Seconds from an odd round's first segment to the acknowledgement of its last, which is delayed.
 
     Where segments are counted, those acknowledged before it have let the next round begin.
@@ -200,7 +200,7 @@ def next_departure(s, w, written):
     """When a segment written at `written` leaves: now if the round has room, else with the next round."""
     if written >= w.timeout_at:
         time_out(s, w)
-    length = longest(s, w) if w.in_round & 1 and w.quick < w.in_round else w.rtt
+    length = odd_round(s, w) if w.in_round & 1 and w.quick < w.in_round else w.rtt
     if written >= w.round_at + length:
         if w.in_round > 0:
             end_round(s, w, w.round_at + length)
@@ -228,7 +228,7 @@ def coast(s, w, begin, gap, end, units):
         return 0
     window, room = int(w.cwnd), full_from(s, w)
     round_at, in_round, quick = w.round_at, np.int64(w.in_round), np.int64(w.quick)
-    odd = longest(s, w)
+    odd = odd_round(s, w)
     coasted = 0
     while coasted < units:
         written = min(begin + coasted * gap, end)
